@@ -17,6 +17,8 @@ struct Ground {
     bool later = false;   // added when its pair has been tried, see `staged`
     // A call takes one of these times the true mean.
     std::vector<float> factors;
+    // When rank 0 has ended a call, against the other ranks, as a multiple of the default's time.
+    double offset = 0;
   };
   std::string name;
   std::vector<Arm> arms;  // the library's default first
@@ -58,7 +60,7 @@ Result<DataSet> RecordedGrounds(const std::string& path, const std::string& name
 // 3 to 15 times (2 % of the calls), and candidates with fewer channels come later.
 struct JobNoise {
   double noise = 0;             // the deviation of the logarithm of a further factor
-  int reporting = 4;            // see Ground
+  int reporting = 4;            // see Ground; of rank 0 alone: each arm has an offset
   bool nothing_faster = false;  // many tie with the default: any other choice is a mistake
 };
 Result<DataSet> JobGrounds(const std::string& path, const std::string& name, const JobNoise& job);

@@ -38,12 +38,18 @@ class Machine {
       const double uniform = static_cast<double>((bits >> (10 * rank)) & 1023) / 1023 - 0.5;
       times[static_cast<size_t>(rank)] = 1e-4 * shared * (1 + kRankSigma * 3.46 * uniform);
     }
+    times[0] += 1e-4 * (ground_.arms[arm].offset - ground_.arms[last_].offset);
+    times[0] = std::max(times[0], kLeast);
+    last_ = arm;
     return times;
   }
 
  private:
+  static constexpr double kLeast = 1e-6;
+
   const Ground& ground_;
   const CounterRandom random_;
+  size_t last_ = 0;
   uint64_t count_ = 0;
   double state_ = 0;  // of the drift
 };
@@ -106,8 +112,10 @@ size_t ArmOf(const Ground& ground, const Config& config) {
 }
 
 // Runs a learner for so many calls; `settling`, where given, is filled.
-Outcome RunFor(const Ground& ground, const LearnOptions& options, uint64_t opening, uint64_t calls,
+Outcome RunFor(const Ground& ground, LearnOptions options, uint64_t opening, uint64_t calls,
                Settling* settling) {
+  // As in the plugin.
+  options.lead_in = ground.reporting == 1 ? 1 : 0;
   std::vector<ArmConfig> candidates;
   for (size_t i = 1; i < ground.arms.size(); ++i) {
     if (ground.arms[i].later) continue;
@@ -117,6 +125,7 @@ Outcome RunFor(const Ground& ground, const LearnOptions& options, uint64_t openi
   Machine machine(ground, options.seed);
   Account account(ground);
   std::vector<SampleBook> books(static_cast<size_t>(ground.reporting));
+  for (SampleBook& book : books) book.SkipChanges(options.lead_in > 0);
   struct Proposed {
     Schedule schedule;
     bool settled = false;

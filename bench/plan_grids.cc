@@ -8,7 +8,6 @@
 namespace diapason::model {
 namespace {
 
-constexpr double kSpread = 0.01;       // of a sample
 constexpr double kHiccupShare = 0.03;  // of samples
 
 struct MadeConfig {
@@ -17,11 +16,12 @@ struct MadeConfig {
   int channels = 0;
 };
 
-std::vector<MadeConfig> Configs() {
+std::vector<MadeConfig> Configs(bool few) {
   std::vector<MadeConfig> configs = {{"", "", 0}};
   for (const char* algorithm : {"ring", "tree"}) {
     for (const char* protocol : {"ll", "ll128", "simple"}) {
       for (const int channels : {4, 8, 16, 32, 64}) {
+        if (few && channels != 16) continue;
         configs.push_back({algorithm, protocol, channels});
       }
     }
@@ -36,14 +36,16 @@ class Truth {
       : shape_(made.shape),
         random_(made.seed, 1000 + (made.carried >= 0 && made.nodes[place] > 1 ? 1 : place)),
         sizes_(made.sizes),
-        configs_(Configs()),
+        configs_(Configs(made.few)),
+        strength_(made.strength),
+        per_family_(made.few ? 1 : 5),
         carried_(std::max(0.0, made.carried)) {
     while (2 << doublings_ <= made.nodes[place]) ++doublings_;
   }
 
   double LogSeconds(size_t config, size_t size) const {
     const double own = Base(size);
-    return config == 0 ? own : own - Gain(config, size) - Walked(config, size);
+    return config == 0 ? own : own - strength_ * Gain(config, size) - Walked(config, size);
   }
 
  private:
@@ -58,7 +60,7 @@ class Truth {
     const double bytes = std::exp2(12 + static_cast<double>(size));
     return std::log(2e-5 + bytes * 4e-12);
   }
-  size_t Family(size_t config) const { return (config - 1) / 5; }
+  size_t Family(size_t config) const { return (config - 1) / per_family_; }
 
   // What the doublings of the nodes added to the gain of a family, for each quarter of the sizes.
   double Walked(size_t config, size_t size) const {
@@ -122,25 +124,27 @@ class Truth {
   CounterRandom random_;
   size_t sizes_;
   std::vector<MadeConfig> configs_;
+  double strength_ = 1;
+  size_t per_family_ = 5;
   double carried_ = 0;
   uint64_t doublings_ = 0;
 };
 
-double NoiseOf(NoiseKind noise, const CounterRandom& random, uint64_t index) {
+double NoiseOf(NoiseKind noise, double spread, const CounterRandom& random, uint64_t index) {
   const double normal = random.Normal(4 * index);
   switch (noise) {
     case NoiseKind::kNormal:
-      return kSpread * normal;
+      return spread * normal;
     case NoiseKind::kHeavy: {
       // Student's distribution with two degrees of freedom.
       const double other = random.Normal(4 * index + 1);
       const double third = random.Normal(4 * index + 2);
-      return kSpread * normal / std::sqrt((other * other + third * third) / 2 + 1e-6);
+      return spread * normal / std::sqrt((other * other + third * third) / 2 + 1e-6);
     }
     case NoiseKind::kHiccups:
-      return kSpread * normal + (random.Uniform(4 * index + 1) < kHiccupShare
-                                     ? std::log1p(3 * random.Uniform(4 * index + 2))
-                                     : 0);
+      return spread * normal + (random.Uniform(4 * index + 1) < kHiccupShare
+                                    ? std::log1p(3 * random.Uniform(4 * index + 2))
+                                    : 0);
   }
   return 0;
 }
@@ -159,7 +163,7 @@ const char* NoiseName(NoiseKind noise) {
 
 dataset::StoreContents Make(const MadeGrid& made) {
   dataset::StoreContents contents;
-  const std::vector<MadeConfig> configs = Configs();
+  const std::vector<MadeConfig> configs = Configs(made.few);
   const CounterRandom random(made.seed, 2);
   uint64_t index = 0;
   const int days = made.second_day > 0 ? 2 : 1;
@@ -184,9 +188,9 @@ dataset::StoreContents Make(const MadeGrid& made) {
             sample.point.channels = configs[config].channels;
             sample.round = repeat;
             sample.at = 1e9 + 3e5 * day + static_cast<double>(index % 1000);
-            sample.seconds =
-                std::exp(truth.LogSeconds(config, size) + NoiseOf(made.noise, random, index++) +
-                         (day > 0 ? std::log(made.second_day) : 0));
+            sample.seconds = std::exp(truth.LogSeconds(config, size) +
+                                      NoiseOf(made.noise, made.spread, random, index++) +
+                                      (day > 0 ? std::log(made.second_day) : 0));
             contents.records.push_back({contents.runs.size() - 1, sample});
           }
         }

@@ -38,6 +38,9 @@ struct MadeGrid {
   // A second run on another day, on which everything takes this many times as long; 0: none.
   double second_day = 0;
   bool second_day_has_default = true;
+  double spread = 0.01;  // of a sample
+  double strength = 1;   // a factor for all gains and losses
+  bool few = false;      // one number of channels for every algorithm and protocol
 };
 
 // A place for every number of nodes, with some dozens of configurations.

@@ -104,7 +104,10 @@ void CheckInterval(const MeasuredPlace& known, const MeasuredSize& context, cons
   figures->held += std::fabs(off) <= 1.645 * doubt ? 1 : 0;
 }
 
-Figures HideSizes(const Grid& grid) {
+// Choices by the measurements of `grid` at hidden sizes, scored by the same or, if given, by
+// `truth`.
+Figures HideSizes(const Grid& grid, const Grid* truth = nullptr) {
+  if (truth == nullptr) truth = &grid;
   Figures figures;
   for (const size_t parity : {0, 1}) {
     Grid known = grid;
@@ -124,7 +127,7 @@ Figures HideSizes(const Grid& grid) {
                                         {.shape = {scene.place.nodes, scene.place.ranks}});
       for (size_t i = 1; i + 1 < scene.contexts.size(); ++i) {
         if (i % 2 != parity) continue;
-        const MeasuredSize& context = scene.contexts[i];
+        const MeasuredSize& context = truth->scenes[s].contexts[i];
         const auto* const entry = table.Find({scene.place.collective, context.bytes, 1, 0});
         const Config planned = entry == nullptr ? Config() : entry->config();
         const Config line = LineChoice(known.scenes[s], context);
@@ -169,6 +172,53 @@ void AddMade(bool held_out, report::Table* table) {
   }
 }
 
+// Few samples in much noise, on one place alone: scored by the truth.
+struct WeakGrids {
+  GridShape shape;
+  NoiseKind noise;
+  double spread;
+  int repeats;
+  double strength;
+  bool few;
+};
+constexpr WeakGrids kWeakGrids[] = {
+    {GridShape::kCrossing, NoiseKind::kNormal, 0.15, 2, 0.5, true},
+    {GridShape::kCrossing, NoiseKind::kHeavy, 0.07, 2, 0.5, true},
+    {GridShape::kCrossing, NoiseKind::kNormal, 0.15, 3, 0.5, true},
+    {GridShape::kCrossing, NoiseKind::kNormal, 0.05, 3, 0.5, false},
+    {GridShape::kCrossing, NoiseKind::kHiccups, 0.08, 5, 0.5, false},
+    {GridShape::kTies, NoiseKind::kNormal, 0.15, 2, 0.5, true},
+    {GridShape::kRough, NoiseKind::kNormal, 0.15, 2, 0.8, true},
+    {GridShape::kDips, NoiseKind::kNormal, 0.10, 2, 0.5, true},
+};
+constexpr int kWeakSeeds = 40;
+constexpr uint64_t kWeakFirst = 100;  // other seeds than those of AddMade
+
+void AddWeak(bool held_out, report::Table* table) {
+  for (const WeakGrids& weak : kWeakGrids) {
+    Figures all;
+    for (uint64_t i = 0; i < kWeakSeeds; ++i) {
+      MadeGrid made{.shape = weak.shape,
+                    .noise = weak.noise,
+                    .repeats = weak.repeats,
+                    .seed = (held_out ? kHeldOutSeed : kDevelopmentSeed) + kWeakFirst + i,
+                    .sizes = 14,
+                    .nodes = {1},
+                    .spread = weak.spread,
+                    .strength = weak.strength,
+                    .few = weak.few};
+      const Grid measured = GridOf(made);
+      made.noise = NoiseKind::kNormal;
+      made.spread = 1e-6;
+      const Grid truth = GridOf(made);
+      all.Add(HideSizes(measured, &truth));
+    }
+    AddLine(Format("weak: {}, {} {:.0f} %, {} samples", ShapeName(weak.shape),
+                   NoiseName(weak.noise), 100 * weak.spread, weak.repeats),
+            held_out, all, table);
+  }
+}
+
 void PrintSizes(const std::vector<std::string>& tables) {
   using Align = report::Table::Align;
   report::Table table({"measurements", "split", "choices", "default", "interpolation", "plan",
@@ -188,27 +238,38 @@ void PrintSizes(const std::vector<std::string>& tables) {
       AddLine(part.name, part.held_out, HideSizes(part.grid), &table);
     }
   }
-  for (const bool held_out : {false, true}) AddMade(held_out, &table);
+  for (const bool held_out : {false, true}) {
+    AddMade(held_out, &table);
+    AddWeak(held_out, &table);
+  }
   std::printf("Every second size hidden, speed as a fraction of the best (geometric mean):\n\n%s\n",
               table.Text().c_str());
 }
 
 void PrintNull() {
   using Align = report::Table::Align;
-  report::Table table({"nothing is faster", "repeats", "plans", "with a row", "reached"});
-  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
-  for (const NoiseKind noise : {NoiseKind::kNormal, NoiseKind::kHeavy, NoiseKind::kHiccups}) {
-    for (const int repeats : {1, 2, 3, 5, 10}) {
-      size_t rows = 0;
-      for (int seed = 1; seed <= kNullPlans; ++seed) {
-        const Grid grid = GridOf({.shape = GridShape::kNull,
-                                  .noise = noise,
-                                  .repeats = repeats,
-                                  .seed = static_cast<uint64_t>(seed)});
-        rows += PlanOf(grid).rows.empty() ? 0 : 1;
+  report::Table table({"nothing is faster", "spread", "repeats", "plans", "with a row", "reached"});
+  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  for (const bool weak : {false, true}) {
+    for (const NoiseKind noise : {NoiseKind::kNormal, NoiseKind::kHeavy, NoiseKind::kHiccups}) {
+      for (const int repeats : {1, 2, 3, 5, 10}) {
+        size_t rows = 0;
+        for (int seed = 1; seed <= kNullPlans; ++seed) {
+          MadeGrid made{.shape = GridShape::kNull,
+                        .noise = noise,
+                        .repeats = repeats,
+                        .seed = static_cast<uint64_t>(seed)};
+          if (weak) {
+            made.sizes = 14;
+            made.spread = 0.15;
+            made.few = true;
+          }
+          rows += PlanOf(GridOf(made)).rows.empty() ? 0 : 1;
+        }
+        table.Add({NoiseName(noise), weak ? "15 %, few" : "1 %", std::to_string(repeats),
+                   std::to_string(kNullPlans), PercentOf(rows, kNullPlans),
+                   rows <= kNullPlans / 20 ? "yes" : "NO"});
       }
-      table.Add({NoiseName(noise), std::to_string(repeats), std::to_string(kNullPlans),
-                 PercentOf(rows, kNullPlans), rows <= kNullPlans / 20 ? "yes" : "NO"});
     }
   }
   std::printf("%s\n", table.Text().c_str());
@@ -228,11 +289,16 @@ void PrintDays() {
         made.second_day = factor;
         made.second_day_has_default = has;
         rows += PlanOf(GridOf(made)).rows.size();
-        made.shape = GridShape::kNull;
+      }
+      for (int seed = 1; seed <= kNullPlans; ++seed) {
+        const MadeGrid made{.shape = GridShape::kNull,
+                            .seed = static_cast<uint64_t>(seed),
+                            .second_day = factor,
+                            .second_day_has_default = has};
         null += PlanOf(GridOf(made)).rows.empty() ? 0 : 1;
       }
       table.Add({Format("x {:.2f}{}", factor, has ? "" : ", without the default"),
-                 std::to_string(rows), std::to_string(alone), PercentOf(null, kMadeGrids)});
+                 std::to_string(rows), std::to_string(alone), PercentOf(null, kNullPlans)});
     }
   }
   std::printf("%s", table.Text().c_str());

@@ -9,8 +9,11 @@ set(DIAPASON_USES_domain          base)         # collectives, algorithms, proto
 set(DIAPASON_USES_policy          base domain)  # the policy file: read, check, compile into a table
 set(DIAPASON_USES_journal         base domain)  # the record of decisions: write, read, compare
 set(DIAPASON_USES_job_profile     base domain journal)  # what a job does with its time, from its journals
+set(DIAPASON_USES_mpi_record      base domain journal)  # what an MPI program's collectives were: the format, its reader
+set(DIAPASON_USES_mpi_profile     base domain job_profile mpi_record)  # what an MPI program does with its time
 set(DIAPASON_USES_learn           base domain)  # what to try next; pure: no clock, no files, no threads
-set(DIAPASON_USES_agree           base domain)  # the same choice on every rank
+set(DIAPASON_USES_rendezvous      base)  # processes with a shared secret exchange frames; ranks find each other by a store on rank 0
+set(DIAPASON_USES_agree           base domain rendezvous)  # the same choice on every rank
 
 # What the library loads
 set(DIAPASON_USES_plugin_abi      base domain)
@@ -19,9 +22,10 @@ set(DIAPASON_USES_plugin_profiler base domain plugin/abi)
 set(DIAPASON_USES_plugin_learning base domain policy journal learn agree plugin/abi plugin/profiler)
 set(DIAPASON_USES_plugin_tuner    base domain policy journal agree plugin/abi plugin/learning)
 set(DIAPASON_USES_plugin_client   base domain journal)  # loads the plugin as a library does, and asks it
+set(DIAPASON_USES_mpi_recorder    base domain journal mpi_record)  # is preloaded into MPI programs
 
 # Running and measuring collectives
-set(DIAPASON_USES_rendezvous      base)  # ranks find each other: a store on rank 0, with a shared secret
+set(DIAPASON_USES_cell_server     base rendezvous agree)  # the server of a store at tcp://
 set(DIAPASON_USES_comm            base domain policy rendezvous)
 set(DIAPASON_USES_launch          base process rendezvous)  # starts ranks: local, mpirun, srun
 set(DIAPASON_USES_dataset         base domain journal)
@@ -39,10 +43,12 @@ set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 
 # The tool
-set(DIAPASON_USES_job             base process domain policy journal job_profile agree launch knobs host doctor)  # `diapason run`
+set(DIAPASON_USES_job             base process domain policy journal job_profile rendezvous agree cell_server launch knobs host doctor)  # `diapason run`
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch dataset job report)
+set(DIAPASON_USES_mpi_tune        base domain policy mpi_profile dataset measure search job report job_tune)
 set(DIAPASON_USES_cli_framework   base domain)
-set(DIAPASON_USES_cli_commands    base domain policy journal job_profile agree plugin/client comm launch dataset measure
-                                  search model knobs host doctor watch logs env_plan env_tune tune report job job_tune cli/framework)
+set(DIAPASON_USES_cli_commands    base domain policy journal job_profile mpi_record mpi_profile rendezvous agree cell_server plugin/client comm launch dataset measure
+                                  search model knobs host doctor watch logs env_plan env_tune tune report job job_tune mpi_tune
+                                  cli/framework)

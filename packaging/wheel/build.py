@@ -31,6 +31,7 @@ import wheel_backend  # noqa: E402
 from wheel_backend import Entry  # noqa: E402
 
 PLUGIN, TOOL = "libnccl-tuner-diapason.so", "diapason"
+RECORDER = "libdiapason-mpi-recorder.so"  # which the tool preloads into MPI programs
 LARGEST = 12 << 20
 # Parts of glibc; other libraries that a file needs may be missing on other systems.
 GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|libutil)\.so\.\d+|ld-linux[-\w]*\.so\.\d+")
@@ -80,6 +81,7 @@ def compiled_files(build: Path, tool: bool, folder: Path) -> Tuple[Dict[str, Ent
     wanted = {f"diapason/lib/{PLUGIN}": build / "lib" / PLUGIN}
     if tool:
         wanted[f"diapason/bin/{TOOL}"] = build / "bin" / TOOL
+        wanted[f"diapason/lib/{RECORDER}"] = build / "lib" / RECORDER
     entries, needs = {}, {}
     for name, path in wanted.items():
         if not path.is_file():

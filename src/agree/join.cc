@@ -39,8 +39,9 @@ constexpr int kMostGenerations = 100000;
 // Limit on generations given up while this rank waits, in case two jobs with the same name compete.
 constexpr int kMostGivenUp = 16;
 constexpr size_t kMostNamed = 4;
-constexpr int kMostLookedFor = 512;
+constexpr int kSlotsAtOnce = 512;
 constexpr size_t kLongestWord = 60;
+constexpr microseconds kLeaderPause(20000);
 constexpr int kMostRanks = 1 << 20;
 // Above it no rank registers: the rest is reserved for communicators that have agreed.
 constexpr double kFullStore = 0.9;
@@ -53,21 +54,15 @@ struct Mode {
 Result<Mode> ParseMode(const std::string& value) {
   const size_t colon = value.find(':');
   const std::string word = value.substr(0, colon);
-  Mode mode;
-  if (colon != std::string::npos) mode.text = value.substr(colon + 1);
-  if (colon != std::string::npos && word == "go") {
-    mode.kind = Mode::Kind::kGo;
-  } else if (colon != std::string::npos && word == "off") {
-    mode.kind = Mode::Kind::kOff;
-  } else if (colon != std::string::npos && word == "alone") {
-    mode.kind = Mode::Kind::kAlone;
-  } else if (colon != std::string::npos && word == "next") {
-    mode.kind = Mode::Kind::kNext;
-  } else {
-    return Unavailable("what stands for all was written by no rank: '" +
-                       value.substr(0, kLongestWord) + "'");
+  constexpr std::pair<std::string_view, Mode::Kind> kWords[] = {{"go", Mode::Kind::kGo},
+                                                                {"off", Mode::Kind::kOff},
+                                                                {"alone", Mode::Kind::kAlone},
+                                                                {"next", Mode::Kind::kNext}};
+  for (const auto& [known, kind] : kWords) {
+    if (colon != std::string::npos && word == known) return Mode{kind, value.substr(colon + 1)};
   }
-  return mode;
+  return Unavailable("what stands for all was written by no rank: '" +
+                     value.substr(0, kLongestWord) + "'");
 }
 
 // The first word in which two ranks differ.
@@ -100,8 +95,10 @@ class Joining {
         digest_(Digest(alike_)),
         word_(RandomName()),
         deadline_(steady_clock::now() + request.limit),
-        most_pause_(std::clamp(microseconds(20) * request.ranks, microseconds(5000),
-                               microseconds(50000))) {}
+        first_pause_(
+            std::clamp(microseconds(10) * request.ranks, microseconds(200), microseconds(50000))),
+        most_pause_(std::clamp(microseconds(200) * request.ranks, microseconds(5000),
+                               microseconds(1000000))) {}
 
   Result<JoinOutcome> Run() {
     if (const Status shared = ShareTexts(); !shared.ok()) return Absent(shared.message());
@@ -218,7 +215,11 @@ class Joining {
 
   // The decision of this generation; registers this rank if there is time.
   Result<Mode> Meet() {
-    microseconds pause(200);
+    // Random, so that many ranks do not ask together. Rank 0 alone reads slots, for all others: it
+    // waits no longer than a small job does.
+    microseconds pause = first_pause_;
+    const microseconds most =
+        request_.rank == 0 ? std::min(most_pause_, kLeaderPause) : most_pause_;
     while (true) {
       if (!registered_) {
         ASSIGN_OR_RETURN(const bool mine, Register());
@@ -236,8 +237,10 @@ class Joining {
         const bool off = request_.missing == JoinRequest::Missing::kStayOff;
         return ProposeMode((off ? "off:" : "alone:") + missing);
       }
-      std::this_thread::sleep_for(std::min<steady_clock::duration>(pause, left));
-      pause = std::min(pause * 3 / 2, most_pause_);
+      const microseconds jittered =
+          pause / 2 + microseconds(RandomWord() % static_cast<uint64_t>(pause.count() + 1));
+      std::this_thread::sleep_for(std::min<steady_clock::duration>(jittered, left));
+      pause = std::min(pause * 2, most);
     }
   }
 
@@ -274,11 +277,25 @@ class Joining {
     return registered_;
   }
 
-  // Rank 0 reads the registered slots, each once, in order. (If all ranks did so, the reads would
-  // grow with the square of the ranks.) nullopt: no decision yet.
+  // Slots from `first` on, as many as are read at once.
+  Result<std::vector<std::optional<std::string>>> ReadSlots(int first, int end) {
+    std::vector<std::string> keys;
+    for (int rank = first; rank < std::min(end, first + kSlotsAtOnce); ++rank) {
+      keys.push_back(SlotKey(rank));
+    }
+    return store_->ReadMany(keys);
+  }
+
+  // Rank 0 reads the registered slots, in order, many at once. (If all ranks did so, the reads
+  // would grow with the square of the ranks.) nullopt: no decision yet.
   Result<std::optional<Mode>> LookAround() {
-    for (; seen_ < request_.ranks; ++seen_) {
-      ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(seen_)));
+    std::vector<std::optional<std::string>> slots;
+    for (size_t at = 0; seen_ < request_.ranks; ++seen_, ++at) {
+      if (at == slots.size()) {
+        ASSIGN_OR_RETURN(slots, ReadSlots(seen_, request_.ranks));
+        at = 0;
+      }
+      const std::optional<std::string>& slot = slots[at];
       if (!slot) return std::optional<Mode>();
       const std::string answer = word_ + " ";
       const size_t alike = slot->find(' ', answer.size());
@@ -310,10 +327,14 @@ class Joining {
     std::vector<std::string> missing;
     size_t more = 0;
     // The other ranks register only after rank 0.
-    const int last = registered_ ? std::min(request_.ranks, seen_ + kMostLookedFor) : 1;
-    for (int rank = registered_ ? seen_ : 0; rank < last; ++rank) {
-      ASSIGN_OR_RETURN(const std::optional<std::string> slot, store_->Read(SlotKey(rank)));
-      if (slot) continue;
+    const int last = registered_ ? std::min(request_.ranks, seen_ + kSlotsAtOnce) : 1;
+    std::vector<std::optional<std::string>> slots;
+    const int first = registered_ ? seen_ : 0;
+    if (first < last) {
+      ASSIGN_OR_RETURN(slots, ReadSlots(first, last));
+    }
+    for (int rank = first; rank < last; ++rank) {
+      if (slots[static_cast<size_t>(rank - first)]) continue;
       if (missing.size() < kMostNamed) {
         missing.push_back(Format("{}", rank));
       } else {
@@ -348,6 +369,7 @@ class Joining {
   const std::string digest_;  // of alike_
   const std::string word_;
   const steady_clock::time_point deadline_;
+  const microseconds first_pause_;  // between two questions, and the longest one
   const microseconds most_pause_;
   std::string id_;           // of the generation: "1f.0."
   bool registered_ = false;  // this rank's own registration stands

@@ -66,4 +66,10 @@ Result<std::optional<std::string>> PatientStore::Read(std::string_view key, Dead
       deadline, [&](Deadline until) { return store_->Read(key, until); });
 }
 
+Result<std::vector<std::optional<std::string>>> PatientStore::ReadMany(
+    const std::vector<std::string>& keys, Deadline deadline) {
+  return Patiently<std::vector<std::optional<std::string>>>(
+      deadline, [&](Deadline until) { return store_->ReadMany(keys, until); });
+}
+
 }  // namespace diapason::agree

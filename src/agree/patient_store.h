@@ -24,9 +24,12 @@ class PatientStore : public CellStore {
   using CellStore::Forget;
   using CellStore::Propose;
   using CellStore::Read;
+  using CellStore::ReadMany;
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override;
   Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) override;
+  Result<std::vector<std::optional<std::string>>> ReadMany(const std::vector<std::string>& keys,
+                                                           Deadline deadline) override;
   void Forget(std::string_view prefix, Deadline deadline) override {
     store_->Forget(prefix, deadline);
   }

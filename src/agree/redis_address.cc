@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "agree/host_port.h"
 #include "agree/private_folder.h"
 #include "agree/redis_link.h"
 #include "base/file.h"
@@ -84,35 +85,6 @@ Status TakeUser(std::string_view* rest, RedisAddress* address) {
   return {};
 }
 
-Status TakeHostAndPort(std::string_view rest, RedisAddress* address) {
-  std::string_view port;
-  bool has_port = false;
-  if (!rest.empty() && rest.front() == '[') {
-    const size_t end = rest.find(']');
-    if (end == std::string_view::npos) return BadAddress("an address in brackets has no end");
-    address->host = std::string(rest.substr(1, end - 1));
-    rest.remove_prefix(end + 1);
-    has_port = !rest.empty();
-    if (has_port && rest.front() != ':') return BadAddress("after the brackets comes :port");
-    if (has_port) port = rest.substr(1);
-  } else {
-    const size_t colon = rest.find(':');
-    address->host = std::string(rest.substr(0, colon));
-    has_port = colon != std::string_view::npos;
-    if (has_port) port = rest.substr(colon + 1);
-    if (port.find(':') != std::string_view::npos) {
-      return BadAddress("an IPv6 address is written in brackets");
-    }
-  }
-  if (!has_port) return {};
-  uint64_t number = 0;
-  if (!ParseUnsigned(port, &number) || number == 0 || number > 65535) {
-    return BadAddress("the port is a number from 1 to 65535");
-  }
-  address->port = static_cast<int>(number);
-  return {};
-}
-
 }  // namespace
 
 Result<RedisAddress> ParseRedisAddress(const std::string& url) {
@@ -131,12 +103,11 @@ Result<RedisAddress> ParseRedisAddress(const std::string& url) {
     address.database = static_cast<int>(number);
     rest = rest.substr(0, slash);
   }
-  RETURN_IF_ERROR(TakeHostAndPort(rest, &address));
-  if (address.host.empty()) return BadAddress("the host is missing");
-  for (const char c : address.host) {
-    if (c == '?') return BadAddress("the only option is ?password-file=/a/file");
-    if (c <= ' ' || c == 0x7f) return BadAddress("the host's name has a letter that none has");
+  const char* const wrong = ParseHostPort(rest, &address.host, &address.port);
+  if (address.host.find('?') != std::string::npos) {
+    return BadAddress("the only option is ?password-file=/a/file");
   }
+  if (wrong != nullptr) return BadAddress(wrong);
   return address;
 }
 

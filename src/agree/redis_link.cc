@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <memory>
 
+#include "agree/host_port.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -92,11 +93,7 @@ bool Passes(std::string_view answer) {
 }  // namespace
 
 RedisLink::RedisLink(RedisAddress address)
-    : address_(std::move(address)),
-      name_(Format(
-          "{}:{}",
-          address_.host.find(':') == std::string::npos ? address_.host : "[" + address_.host + "]",
-          address_.port)) {}
+    : address_(std::move(address)), name_(HostPortText(address_.host, address_.port)) {}
 
 RedisLink::~RedisLink() { Close(); }
 

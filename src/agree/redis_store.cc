@@ -10,19 +10,17 @@
 // Every key has an expiry: a day, which every write and KeepAlive renew, and an hour once a rank
 // has left.
 #include <algorithm>
-#include <thread>
 
 #include "agree/private_folder.h"
 #include "agree/redis_link.h"
 #include "agree/redis_server.h"
+#include "agree/retry.h"
 #include "agree/stores.h"
 #include "agree/turn.h"
 #include "base/encoding.h"
 
 namespace diapason::agree {
 namespace {
-
-using std::chrono::steady_clock;
 
 // No cell has this name: cell names never begin with a dot.
 constexpr char kNonceField[] = ".nonce";
@@ -37,6 +35,12 @@ constexpr char kCellScript[] =
     "redis.call('HSET', KEYS[1], ARGV[2], ARGV[4]) "
     "if ARGV[3] ~= '0' then redis.call('EXPIRE', KEYS[1], ARGV[3]) end "
     "return {'stands', ARGV[4]}";
+// ARGV: the nonce and cells.
+constexpr char kReadScript[] =
+    "local nonce = redis.call('HGET', KEYS[1], '.nonce') "
+    "if nonce ~= ARGV[1] then return {'gone'} end "
+    "return {'cells', redis.call('HMGET', KEYS[1], unpack(ARGV, 2))}";
+constexpr size_t kMostCellsAtOnce = 512;
 // ARGV: a nonce for a new job, and the expiry. Cells without a nonce belong to no job.
 constexpr char kNonceScript[] =
     "local nonce = redis.call('HGET', KEYS[1], '.nonce') "
@@ -62,8 +66,6 @@ constexpr char kDay[] = "86400";
 constexpr char kHour[] = "3600";
 constexpr char kAsItIs[] = "0";
 constexpr int kMostScans = 1000;
-constexpr std::chrono::microseconds kFirstPause(500);
-constexpr std::chrono::microseconds kLongestPause(100000);
 
 using CellValue = std::optional<std::string>;
 
@@ -81,12 +83,13 @@ class RedisStore : public CellStore {
     const Turn::Holder turn(&turn_, deadline);
     RETURN_IF_ERROR(link_.Resolve());
     // The server may be starting together with the job.
-    return Patiently(deadline, [&] { return Meet(deadline); });
+    return RetryUntil(deadline, [&] { return Meet(deadline); });
   }
 
   using CellStore::Forget;
   using CellStore::Propose;
   using CellStore::Read;
+  using CellStore::ReadMany;
 
   Result<std::string> Propose(std::string_view key, std::string_view value,
                               Deadline deadline) override {
@@ -98,6 +101,18 @@ class RedisStore : public CellStore {
 
   Result<CellValue> Read(std::string_view key, Deadline deadline) override {
     return Run(key, nullptr, deadline);
+  }
+
+  Result<std::vector<CellValue>> ReadMany(const std::vector<std::string>& keys,
+                                          Deadline deadline) override {
+    for (const std::string& key : keys) {
+      if (Status fine = CheckKey(key); !fine.ok()) return fine.WithContext(Describe());
+    }
+    std::vector<CellValue> cells;
+    while (cells.size() < keys.size()) {
+      RETURN_IF_ERROR(ReadSome(keys, &cells, deadline));
+    }
+    return cells;
   }
 
   void Forget(std::string_view prefix, Deadline deadline) override {
@@ -152,16 +167,6 @@ class RedisStore : public CellStore {
       if (std::string_view(key).starts_with(prefix)) key.clear();
     }
   };
-
-  // Repeats a step after a lost connection or a temporary error, as long as there is time.
-  template <typename Step>
-  static Status Patiently(Deadline deadline, const Step& step) {
-    for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-      Status done = step();
-      if (!Retryable(done) || steady_clock::now() + pause >= deadline) return done;
-      std::this_thread::sleep_for(pause);
-    }
-  }
 
   Result<RedisReply> Script(const char* script, const std::vector<std::string_view>& arguments,
                             Deadline deadline) {
@@ -294,7 +299,7 @@ class RedisStore : public CellStore {
     CellValue cell;
     // It does not matter whether a proposal arrived before the connection was lost: if it did, it
     // stands, and is the result.
-    const Status done = Patiently(deadline, [&]() -> Status {
+    const Status done = RetryUntil(deadline, [&]() -> Status {
       RETURN_IF_ERROR(Connected(deadline));
       ASSIGN_OR_RETURN(const RedisReply reply, Eval(key, value, deadline));
       ASSIGN_OR_RETURN(cell, Understand(reply));
@@ -305,15 +310,43 @@ class RedisStore : public CellStore {
     return cell;
   }
 
+  // Appends the values of the next cells.
+  Status ReadSome(const std::vector<std::string>& keys, std::vector<CellValue>* cells,
+                  Deadline deadline) {
+    if (Status mine = maker_.Check(); !mine.ok()) return mine.WithContext(Describe());
+    const size_t count = std::min(keys.size() - cells->size(), kMostCellsAtOnce);
+    std::vector<std::string_view> words = {"EVAL", kReadScript, "1", key_, nonce_};
+    for (size_t i = 0; i < count; ++i) words.emplace_back(keys[cells->size() + i]);
+    const Turn::Holder turn(&turn_, deadline);
+    if (!turn.held()) {
+      return TimedOut(Describe() + ": other threads of this process kept it busy");
+    }
+    return RetryUntil(deadline, [&]() -> Status {
+      RETURN_IF_ERROR(Connected(deadline));
+      ASSIGN_OR_RETURN(const RedisReply reply, link_.Command(words, deadline));
+      if (!reply.list.empty() && reply.list[0].text == "gone") return Gone();
+      if (reply.list.size() != 2 || reply.list[1].list.size() != count) {
+        return Unavailable(Describe() + " gave an answer that makes no sense");
+      }
+      for (const RedisReply& one : reply.list[1].list) {
+        const bool stands = one.kind == RedisReply::Kind::kText;
+        cells->push_back(stands ? CellValue(one.text) : CellValue());
+      }
+      return {};
+    });
+  }
+
+  Status Gone() const {
+    return Unavailable(
+        Format("{}: the job's nonce is gone or another one: the server was emptied "
+               "while ranks agree in it",
+               Describe()));
+  }
+
   Result<CellValue> Understand(const RedisReply& reply) const {
     if (reply.kind == RedisReply::Kind::kError) return link_.Refused("a cell", reply.text);
     const std::string word = reply.list.empty() ? "" : reply.list[0].text;
-    if (word == "gone") {
-      return Unavailable(
-          Format("{}: the job's nonce is gone or another one: the server was emptied "
-                 "while ranks agree in it",
-                 Describe()));
-    }
+    if (word == "gone") return Gone();
     if (word == "nothing") return CellValue();
     if (word == "stands" && reply.list.size() == 2 &&
         reply.list[1].kind == RedisReply::Kind::kText &&

@@ -17,6 +17,17 @@ bool Retryable(const Status& status) {
 
 bool NoRoom(const Status& status) { return !status.ok() && status.code() == ErrorCode::kNoRoom; }
 
+Result<std::vector<std::optional<std::string>>> CellStore::ReadMany(
+    const std::vector<std::string>& keys, Deadline deadline) {
+  std::vector<std::optional<std::string>> values;
+  values.reserve(keys.size());
+  for (const std::string& key : keys) {
+    ASSIGN_OR_RETURN(std::optional<std::string> value, Read(key, deadline));
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
 Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
   RETURN_IF_ERROR(CheckJob(options.job));
   const std::string& where = options.where;
@@ -25,6 +36,7 @@ Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
   };
   if (where == "shm") return OpenShmStore(options, {});
   if (begins("file:")) return OpenFileStore(options, where.substr(5));
+  if (begins("tcp://")) return OpenTcpStore(options, where);
   if (begins("redis://")) return OpenRedisStore(options, where);
   if (begins("rediss://")) {
     return Unavailable(
@@ -32,8 +44,10 @@ Result<std::unique_ptr<CellStore>> OpenStore(const StoreOptions& options) {
         "this host do it (stunnel, for one), and use redis://localhost:PORT");
   }
   // Not the whole text: it may contain a password.
-  return Invalid(Format("unknown store '{}'; known are shm, file:/a/folder and redis://host:port",
-                        where.substr(0, where.find(':'))));
+  return Invalid(
+      Format("unknown store '{}'; known are shm, file:/a/folder, tcp://host:port and "
+             "redis://host:port",
+             where.substr(0, where.find(':'))));
 }
 
 namespace {
@@ -52,7 +66,7 @@ std::string FolderOfJobs(const std::string& where) {
 void RemoveJob(const std::string& where, const std::string& job) {
   const std::string folder = FolderOfJobs(where);
   std::error_code ignored;
-  // A link in place of the folder is somebody else's work.
+  // A symbolic link in place of the folder was not made by a store.
   if (folder.empty() || !CheckJob(job).ok() ||
       !std::filesystem::is_directory(std::filesystem::symlink_status(folder, ignored))) {
     return;

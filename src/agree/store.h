@@ -43,6 +43,10 @@ class CellStore {
                                       Deadline deadline) = 0;
   // nullopt: the cell is empty.
   virtual Result<std::optional<std::string>> Read(std::string_view key, Deadline deadline) = 0;
+  // Several cells at once, in the order of `keys`; where the store can, in one request. Each value
+  // stood at some time during the call, not all of them at one.
+  virtual Result<std::vector<std::optional<std::string>>> ReadMany(
+      const std::vector<std::string>& keys, Deadline deadline);
   // No rank will use cells with this prefix again: the store may remove them. Errors are ignored.
   virtual void Forget(std::string_view prefix, Deadline deadline) = 0;
   // This rank will use no cell with the prefix again. Once all `members` ranks have called it, once
@@ -60,6 +64,9 @@ class CellStore {
     return Propose(key, value, Usual());
   }
   Result<std::optional<std::string>> Read(std::string_view key) { return Read(key, Usual()); }
+  Result<std::vector<std::optional<std::string>>> ReadMany(const std::vector<std::string>& keys) {
+    return ReadMany(keys, Usual());
+  }
   void Forget(std::string_view prefix) { Forget(prefix, Usual()); }
 
   // How full the store is, from 0 to 1; proposers that have a choice stop before it is full.
@@ -87,9 +94,11 @@ inline constexpr size_t kLongestKey = 120;
 inline constexpr size_t kLongestValue = 4u << 20;
 
 struct StoreOptions {
-  // "shm", "file:/a/folder" or
+  // "shm", "file:/a/folder", "tcp://host[:port]" or
   // "redis://[user][:password@]host[:port][/database][?password-file=/a/file]".
   std::string where;
+  // For tcp://; "": that of this process (rendezvous::ReadSecret).
+  std::string secret;
   // Separates the cells of different jobs; see JobIdentity.
   std::string job;
   std::chrono::milliseconds limit = kUsualLimit;  // of opening, and of calls without a deadline

@@ -22,6 +22,8 @@ struct ShmOptions {
 Result<std::unique_ptr<CellStore>> OpenShmStore(const StoreOptions& options, const ShmOptions& shm);
 Result<std::unique_ptr<CellStore>> OpenFileStore(const StoreOptions& options,
                                                  const std::string& folder);
+Result<std::unique_ptr<CellStore>> OpenTcpStore(const StoreOptions& options,
+                                                const std::string& url);
 Result<std::unique_ptr<CellStore>> OpenRedisStore(const StoreOptions& options,
                                                   const std::string& url);
 

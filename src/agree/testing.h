@@ -40,6 +40,7 @@ class RedisServer {
   RedisServer& operator=(const RedisServer&) = delete;
 
   int port() const { return port_; }
+  pid_t pid() const { return pid_; }
   std::string Url(const std::string& who = "", const std::string& rest = "") const {
     return "redis://" + who + Format("127.0.0.1:{}", port_) + rest;
   }

@@ -65,7 +65,8 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "the choice that was suppressed."},
     {Setting::kStore, "DIAPASON_STORE", "", SettingType::kText, "", 0, 0, "",
      "Store through which the ranks of a job agree: shm (ranks that share /dev/shm), file:/folder "
-     "(on a shared file system), or "
+     "(on a shared file system), tcp://host[:port] (`diapason serve`, with the secret of "
+     "DIAPASON_SECRET_FILE), or "
      "redis://[user][:password@]host[:port][/database][?password-file=/path]. Learning needs a "
      "store and uses shm if this is empty. With a store every rank uses rank 0's policy."},
     {Setting::kJob, "DIAPASON_JOB", "", SettingType::kText, "", 0, 0, "",
@@ -80,10 +81,11 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "what the ranks have agreed on. Waiting is safe, since the other ranks wait in the "
      "collective; after this time the call fails."},
     {Setting::kReward, "DIAPASON_REWARD", "", SettingType::kChoice, "auto", 0, 0,
-     "auto|step|report|file|pattern|gpu",
+     "auto|step|report|file|pattern|cycle|gpu",
      "Measure of success for learning: step (diapason_step), report (diapason_report), file (the "
-     "reward file), pattern (iterations found in the order of calls), gpu (the GPU time of each "
-     "call). auto takes the first of these that is available."},
+     "reward file), pattern (iterations found in the order of calls), cycle (from a call that the "
+     "program waits for to the next), gpu (the GPU time of each call). auto takes the first of "
+     "these that is available."},
     {Setting::kRewardFile, "DIAPASON_REWARD_FILE", "NCCL_TUNER_REWARD_FILE", SettingType::kText, "",
      0, 0, "",
      "File to which the program appends lines "
@@ -139,6 +141,11 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "Add the GPU time of every call to the journal (library 2.27 and later, with the profiler "
      "plugin). This costs a little time; if it is off, only calls that learning measures have a "
      "GPU time."},
+    {Setting::kMpiRecord, "DIAPASON_MPI_RECORD", "", SettingType::kText, "", 0, 0, "",
+     "File to which libdiapason-mpi-recorder.so, preloaded into an MPI program, writes the "
+     "program's collectives; `diapason run --observe` sets it. %h is replaced by the host name, %p "
+     "by the process id. DIAPASON_JOURNAL_RECORDS, DIAPASON_JOURNAL_SHARED and, where it is set, "
+     "DIAPASON_JOURNAL_LIMIT (else 64 MiB) hold for it too. Empty: nothing is recorded."},
     {Setting::kBackend, "DIAPASON_BACKEND", "", SettingType::kChoice, "auto", 0, 0,
      "auto|nccl|rccl|gloo|mpi|sim",
      "Backend of comm.h groups for which the program selects none. auto takes the first of nccl, "

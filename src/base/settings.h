@@ -48,6 +48,7 @@ enum class Setting {
   kJournalShared,
   kJournalTables,
   kJournalTimes,
+  kMpiRecord,
   kBackend,
   kTimeout,
   kSecretFile,

@@ -83,6 +83,7 @@ int Main(int argc, char** argv) {
         AddPolicy(app, &run);
         AddJournal(app, &run);
         AddFreeze(app, &run);
+        AddServe(app, &run);
         app->Heading("Measurement");
         AddBackends(app, &run);
         AddBench(app, &run);

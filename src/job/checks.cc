@@ -66,26 +66,28 @@ void CheckLibrary(const PreparedJob& job, std::vector<Finding>* findings) {
 void CheckHosts(const PreparedJob& job, const Environment& ranks, std::vector<Finding>* findings) {
   const std::string store = ranks.Get("DIAPASON_STORE").value_or("");
   const bool known = store.empty() || store == "shm" || store.starts_with("file:/") ||
-                     store.starts_with("redis://");
+                     store.starts_with("tcp://") || store.starts_with("redis://");
   if (!known) {
     findings->push_back({"job.bad-store",
                          Severity::kError,
-                         "the store is none of shm, file:/FOLDER and redis://HOST",
+                         "the store is none of shm, file:/FOLDER, tcp://HOST and redis://HOST",
                          {"DIAPASON_STORE=" + MaskSecrets("DIAPASON_STORE", store)},
                          "Correct --store or DIAPASON_STORE"});
   }
   const int hosts = job.command.Starting().hosts;
   if (hosts < 2) return;
   if (AgreesOnCalls(job.mode) && (store.empty() || store == "shm")) {
-    findings->push_back({"job.no-store",
-                         Severity::kError,
-                         Format("{} on {} hosts needs a store that all of them reach",
-                                job.mode == JobMode::kLearn  ? "learning"
-                                : job.mode == JobMode::kTune ? "tuning"
-                                                             : "comparing",
-                                hosts),
-                         {store.empty() ? "DIAPASON_STORE is not set" : "DIAPASON_STORE=shm"},
-                         "Give --store file:/shared/folder or --store redis://HOST"});
+    findings->push_back(
+        {"job.no-store",
+         Severity::kError,
+         Format("{} on {} hosts needs a store that all of them reach",
+                job.mode == JobMode::kLearn  ? "learning"
+                : job.mode == JobMode::kTune ? "tuning"
+                                             : "comparing",
+                hosts),
+         {store.empty() ? "DIAPASON_STORE is not set" : "DIAPASON_STORE=shm"},
+         "Give --store tcp://HOST:PORT, with a host of the job that all others reach, and "
+         "DIAPASON_SECRET_FILE; or --store file:/shared/folder"});
   }
 }
 

@@ -147,7 +147,8 @@ class Writer {
         "the password in " + one.name +
             " is not put on a command line: it reaches the ranks only "
             "where they inherit it",
-        "Use ?password-file=/path in " + one.name);
+        one.name == "DIAPASON_SECRET" ? "Use DIAPASON_SECRET_FILE, a file that every host has"
+                                      : "Use ?password-file=/path in " + one.name);
     return true;
   }
 

@@ -9,13 +9,18 @@
 
 #include "agree/job.h"
 #include "base/file.h"
+#include "base/own_files.h"
 #include "base/root_fs.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "doctor/this_machine.h"
 #include "domain/plugin_names.h"
 #include "job/checks.h"
+#include "job/mpi_program.h"
+#include "job/store_choice.h"
 #include "policy/inline.h"
+#include "policy/openmpi_rules.h"
+#include "policy/parse.h"
 #include "policy/source.h"
 
 namespace diapason::job {
@@ -25,6 +30,7 @@ constexpr size_t kLongestPath = 254;
 constexpr int kFirstWithRasControl = 23100;
 // Of a journal that is only read by us, at the end of the run.
 constexpr char kJournalLimit[] = "32MiB";
+constexpr char kRecorder[] = "libdiapason-mpi-recorder.so";
 
 std::string Absolute(const std::string& path) {
   std::error_code ignored;
@@ -53,19 +59,19 @@ class Preparer {
     options.environment = &environment_;
     job_.mode = request_.mode;
     job_.command = ReadCommand(request_.command, options);
+    job_.mpi = request_.kind == JobKind::kMpi ||
+               (request_.kind == JobKind::kDetect && IsMpiProgram(job_.command, environment_));
+    if (job_.mpi) return PrepareMpi();
     job_.library = FindLibrary(environment_);
     RETURN_IF_ERROR(SetPlugin());
     Set("DIAPASON_MODE", std::string(JobModeName(request_.mode)));
     RETURN_IF_ERROR(SetPolicy());
     if (request_.mode == JobMode::kLearn) RETURN_IF_ERROR(SetLearning());
     if (AgreesOnCalls(request_.mode)) TurnOffRas();
-    if (!request_.store.empty()) Set("DIAPASON_STORE", request_.store);
+    RETURN_IF_ERROR(SetStore());
     SetJobName();
     RETURN_IF_ERROR(SetJournals());
-    for (const RankVariable& one : request_.variables) {
-      std::erase_if(job_.variables, [&](const RankVariable& set) { return set.name == one.name; });
-      job_.variables.push_back(one);
-    }
+    AddRequested();
     PassOnSettings();
     std::vector<RankPath> paths = {{job_.plugin, false}, {job_.journal_dir, true}};
     if (!job_.learned.empty()) {
@@ -80,8 +86,65 @@ class Preparer {
 
  private:
   std::string Given(const char* name) const { return environment_.Get(name).value_or(""); }
+
+  // A program without a plugin: the recorder is preloaded, and a policy becomes a rules file.
+  Result<PreparedJob> PrepareMpi() {
+    if (AgreesOnCalls(request_.mode)) {
+      return Invalid(
+          "this is an MPI program without NCCL or RCCL, in which configurations cannot be changed "
+          "while it runs: `diapason tune -- COMMAND` tries them by launches; --library nccl if it "
+          "is none");
+    }
+    const std::string recorder = FindBesideUs(kRecorder);
+    if (recorder.empty()) {
+      return NotFound(
+          std::string("the recorder ") + kRecorder +
+          " is not beside this program; DIAPASON_LIB_DIR names the folder that it is in");
+    }
+    job_.plugin = Absolute(recorder);
+    const std::string others = Given("LD_PRELOAD");
+    Set("LD_PRELOAD", job_.plugin + (others.empty() ? "" : ":" + others));
+    RETURN_IF_ERROR(SetFolder());
+    Set("DIAPASON_MPI_RECORD", job_.journal_dir + "/" + job_.journal_stem + "%h.%p.mpirec");
+    RETURN_IF_ERROR(SetRules());
+    AddRequested();
+    job_.handed = HandOver(job_.command, job_.variables,
+                           {{job_.plugin, false}, {job_.journal_dir, true}}, environment_);
+    job_.findings = job_.handed.findings;
+    if (job_.policy.has_value()) {
+      for (Finding& one : CheckOwnRules(job_.command, environment_)) {
+        job_.findings.push_back(std::move(one));
+      }
+    }
+    SortBySeverity(&job_.findings);
+    return std::move(job_);
+  }
+
+  // A file, since Open MPI reads no other form; beside the recordings, where all hosts see it.
+  Status SetRules() {
+    if (request_.policy.empty()) return {};
+    policy::ParseOptions options;
+    options.library = Library::kOpenMpi;
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(request_.policy, policy::kMostBytes));
+    ASSIGN_OR_RETURN(job_.policy, policy::ParseStrictly(text, request_.policy, options));
+    job_.policy_name = Absolute(request_.policy);
+    job_.evidence = EvidenceIn(text);
+    ASSIGN_OR_RETURN(const std::string rules, policy::OpenMpiRulesText(*job_.policy, nullptr));
+    const std::string path = job_.journal_dir + "/rules-" + job_.journal_stem + "conf";
+    if (!request_.dry_run) RETURN_IF_ERROR(WriteFileAtomically(path, rules));
+    Set(kUseRulesVariable, "1");
+    Set(kRulesFileVariable, path);
+    return {};
+  }
   void Set(const std::string& name, const std::string& value) {
     job_.variables.push_back({name, value});
+  }
+
+  void AddRequested() {
+    for (const RankVariable& one : request_.variables) {
+      std::erase_if(job_.variables, [&](const RankVariable& set) { return set.name == one.name; });
+      job_.variables.push_back(one);
+    }
   }
 
   // Our plugin as both halves; one that was named by the user is asked by ours.
@@ -203,6 +266,22 @@ class Preparer {
     }
   }
 
+  Status SetStore() {
+    const StoreRequest wanted{request_.store, AgreesOnCalls(request_.mode), request_.dry_run};
+    ASSIGN_OR_RETURN(StoreChoice store, ChooseStore(job_.command, wanted, environment_));
+    job_.served_store = std::move(store.served);
+    if (!store.where.empty()) Set("DIAPASON_STORE", store.where);
+    if (!store.where.starts_with("tcp://")) return {};
+    if (!store.secret.empty()) {
+      Set("DIAPASON_SECRET", store.secret);
+      return {};
+    }
+    for (const char* name : {"DIAPASON_SECRET_FILE", "DIAPASON_SECRET"}) {
+      if (!Given(name).empty()) Set(name, Given(name));
+    }
+    return {};
+  }
+
   // Where no launcher gives the ranks a common name.
   void SetJobName() {
     if (!request_.job.empty()) return Set("DIAPASON_JOB", request_.job);
@@ -216,6 +295,16 @@ class Preparer {
   }
 
   Status SetJournals() {
+    RETURN_IF_ERROR(SetFolder());
+    if (own_limit_ && Given("DIAPASON_JOURNAL_LIMIT").empty()) {
+      Set("DIAPASON_JOURNAL_LIMIT", kJournalLimit);
+    }
+    Set("DIAPASON_JOURNAL", job_.journal_dir + "/" + job_.journal_stem + "%h.%p.jsonl");
+    return {};
+  }
+
+  // Where the ranks write, and how the files of this run begin.
+  Status SetFolder() {
     // A file that the user has named says where journals are wanted, not how those of a run are
     // told apart.
     const std::string named = Given("DIAPASON_JOURNAL");
@@ -245,80 +334,24 @@ class Preparer {
                        "; name a folder with --journal-dir");
       }
     }
-    if (wanted.empty() && Given("DIAPASON_JOURNAL_LIMIT").empty()) {
-      Set("DIAPASON_JOURNAL_LIMIT", kJournalLimit);
-    }
+    own_limit_ = wanted.empty();
     std::tm time{};
     const std::time_t now = std::time(nullptr);
     ::gmtime_r(&now, &time);
     char stamp[32];
     (void)std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &time);
     job_.journal_stem = Format("run-{}-{}.", stamp, ::getpid());
-    Set("DIAPASON_JOURNAL", job_.journal_dir + "/" + job_.journal_stem + "%h.%p.jsonl");
     return {};
   }
 
   const JobRequest& request_;
   const Environment& environment_;
   PreparedJob job_;
+  bool own_limit_ = false;  // the journals are read by us alone
   std::vector<Finding> replaced_;
 };
 
 }  // namespace
-
-std::string_view JobModeName(JobMode mode) {
-  switch (mode) {
-    case JobMode::kLearn:
-      return "learn";
-    case JobMode::kCompare:
-      return "compare";
-    case JobMode::kObserve:
-      return "observe";
-    case JobMode::kTune:
-      return "tune";
-    case JobMode::kStatic:
-      break;
-  }
-  return "static";
-}
-
-std::vector<std::string> PreparedJob::Journals() const {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(journal_dir, error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name.starts_with(journal_stem)) files.push_back(at->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-std::string PreparedJob::Variable(const std::string& name) const {
-  for (const RankVariable& one : variables) {
-    if (one.name == name) return one.value;
-  }
-  return "";
-}
-
-std::map<int, std::string> EvidenceIn(const std::string& text) {
-  std::map<int, std::string> evidence;
-  std::string remark;
-  int number = 0;
-  for (const std::string_view line : Split(text, '\n')) {
-    ++number;
-    const std::string_view trimmed = Trim(line);
-    if (trimmed.empty()) continue;
-    if (trimmed[0] != '#') {
-      if (!remark.empty()) evidence[number] = remark;
-      remark.clear();
-      continue;
-    }
-    const std::string_view said = Trim(trimmed.substr(1));
-    if (said.starts_with("verified:") || said.starts_with("learned:")) remark = std::string(said);
-  }
-  return evidence;
-}
 
 Result<PreparedJob> Prepare(const JobRequest& request, const Environment& environment) {
   return Preparer(request, environment).Prepare();

@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/status.h"
 #include "base/temporary_file.h"
+#include "cell_server/served_store.h"
 #include "domain/finding.h"
 #include "host/job_library.h"
 #include "job/command.h"
@@ -30,14 +31,22 @@ inline bool AgreesOnCalls(JobMode mode) {
   return mode == JobMode::kLearn || mode == JobMode::kCompare || mode == JobMode::kTune;
 }
 
+// Which collectives a job is about.
+enum class JobKind : uint8_t {
+  kDetect,  // those of MPI if the program shows it (IsMpiProgram), else those of NCCL or RCCL
+  kNccl,    // NCCL's or RCCL's: the plugin
+  kMpi,     // MPI's: the recorder, and rules for Open MPI
+};
+
 // What a user wants of a job.
 struct JobRequest {
   std::vector<std::string> command;
-  JobMode mode = JobMode::kStatic;
-  std::string policy;   // a file; "": what the environment names, if anything
+  JobKind kind = JobKind::kDetect;
+  JobMode mode = JobMode::kStatic;  // of an MPI program: kStatic or kObserve
+  std::string policy;               // a file; "": what the environment names, if anything
   std::string learned;  // where kLearn keeps its result; "": DIAPASON_LEARNED, else kLearnedFile
   std::string journal_dir;              // "": a folder of its own, which is removed
-  std::string store;                    // "": DIAPASON_STORE
+  std::string store;                    // "": DIAPASON_STORE; see ChooseStore
   std::string job;                      // its name in the store; "": as the launcher has it
   std::vector<RankVariable> variables;  // further ones, which win over those that are set here
   bool dry_run = false;                 // nothing is created
@@ -48,7 +57,8 @@ inline constexpr char kLearnedFile[] = "diapason-learned.conf";
 struct PreparedJob {
   JobCommand command;
   JobMode mode = JobMode::kStatic;
-  std::string plugin;        // its file
+  bool mpi = false;          // an MPI program: its recordings are in the place of journals
+  std::string plugin;        // its file; of an MPI program, the recorder
   host::JobLibrary library;  // that the job will probably use; no file: none is found
   std::string policy_name;   // a file or a variable; "": none
   std::optional<policy::Policy> policy;
@@ -62,6 +72,8 @@ struct PreparedJob {
   // Worst first. An error: what is set would not be read, so the job is not to be started.
   std::vector<Finding> findings;
   std::shared_ptr<TemporaryFolder> own_folder;  // of the journals, if none was named
+  // The store in which the ranks agree, if this process serves it: until the job has ended.
+  std::shared_ptr<cell_server::ServedStore> served_store;
 
   // Every journal of the run that there is now, sorted.
   std::vector<std::string> Journals() const;

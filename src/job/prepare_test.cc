@@ -125,15 +125,32 @@ TEST_F(PrepareTest, ANameAndFurtherVariables) {
   EXPECT_EQ(job.handed.environment.at("DIAPASON_MODE"), "observe");
 }
 
-TEST_F(PrepareTest, LearningOnSeveralHostsNeedsAStore) {
+TEST_F(PrepareTest, LearningOnSeveralHostsHasAStoreThatIsServedHere) {
   request_.mode = JobMode::kLearn;
   request_.learned = Path("learned.conf");
   request_.command = {"srun", "-N", "2", "./a"};
-  EXPECT_NE(Find(Prepared().value().findings, "job.no-store"), nullptr);
-  EXPECT_EQ(Find(Prepared({{"DIAPASON_STORE", "redis://h"}}).value().findings, "job.no-store"),
-            nullptr);
+  {
+    const PreparedJob job = Prepared().value();
+    EXPECT_EQ(Find(job.findings, "job.no-store"), nullptr);
+    ASSERT_NE(job.served_store, nullptr);
+    EXPECT_EQ(job.Variable("DIAPASON_STORE"), job.served_store->url());
+    EXPECT_GE(job.Variable("DIAPASON_SECRET").size(), 43U);
+    // Never on a command line.
+    for (const std::string& word : job.handed.words) {
+      EXPECT_EQ(word.find(job.Variable("DIAPASON_SECRET")), std::string::npos);
+    }
+  }
+  const PreparedJob redis = Prepared({{"DIAPASON_STORE", "redis://h"}}).value();
+  EXPECT_EQ(Find(redis.findings, "job.no-store"), nullptr);
+  EXPECT_EQ(redis.served_store, nullptr);
+  EXPECT_EQ(redis.Variable("DIAPASON_SECRET"), "");
   request_.command = {"srun", "-N", "1", "./a"};
-  EXPECT_EQ(Find(Prepared().value().findings, "job.no-store"), nullptr);
+  const PreparedJob one = Prepared().value();
+  EXPECT_EQ(Find(one.findings, "job.no-store"), nullptr);
+  EXPECT_EQ(one.served_store, nullptr);
+  // torchrun is started on every host: no one of them hands a secret to the others.
+  request_.command = {"torchrun", "--nnodes", "2", "./a.py"};
+  EXPECT_NE(Find(Prepared().value().findings, "job.no-store"), nullptr);
 }
 
 TEST_F(PrepareTest, PluginsOfTheUserAreChained) {

@@ -40,7 +40,7 @@ RankIterations CountIterations(const Timeline& timeline, const std::vector<Role>
     if (found.gpu_clock && !(first.timed() && next.timed())) continue;
     const double length = found.gpu_clock ? SecondsBetween(first.start_ns, next.start_ns)
                                           : SecondsBetween(first.host_ns, next.host_ns);
-    if (length > 0) found.timed.push_back({own[at], own[at + step], length});
+    if (length > 0) found.timed.push_back({own[at], own[at + step], length, first.host_ns});
   }
   return found;
 }

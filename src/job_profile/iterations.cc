@@ -53,7 +53,24 @@ void AddTimed(const Timeline& timeline, size_t first, size_t end, RankIterations
   if (end >= timeline.calls.size()) return;
   if (gpu && !(timeline.calls[first].timed() && timeline.calls[end].timed())) return;
   const double length = TimeOf(timeline, end, gpu) - TimeOf(timeline, first, gpu);
-  if (length > 0 && length < kLongestIteration) found->timed.push_back({first, end, length});
+  if (length > 0 && length < kLongestIteration) {
+    found->timed.push_back({first, end, length, timeline.calls[first].host_ns});
+  }
+}
+
+// From step to step, whatever calls there are. `first`: the first call after each step.
+void AddBetweenSteps(const Timeline& timeline, const std::vector<size_t>& first,
+                     RankIterations* found) {
+  found->source = Source::kSteps;
+  found->gpu_clock = false;
+  found->startup_calls = first.front();
+  found->other_calls = timeline.calls.size() - first.back();
+  for (size_t i = 0; i + 1 < first.size(); ++i) {
+    const double length = static_cast<double>(timeline.steps[i + 1] - timeline.steps[i]) * 1e-9;
+    if (length > 0 && length < kLongestIteration) {
+      found->timed.push_back({first[i], first[i + 1], length, timeline.steps[i]});
+    }
+  }
 }
 
 bool BySteps(const Timeline& timeline, RankIterations* found) {
@@ -67,8 +84,17 @@ bool BySteps(const Timeline& timeline, RankIterations* found) {
     first.push_back(static_cast<size_t>(at - timeline.calls.begin()));
   }
   std::map<size_t, size_t> counts;
+  size_t without = 0;
   for (size_t i = 0; i + 1 < first.size(); ++i) {
-    if (first[i + 1] > first[i]) ++counts[first[i + 1] - first[i]];
+    if (first[i + 1] > first[i]) {
+      ++counts[first[i + 1] - first[i]];
+    } else {
+      ++without;
+    }
+  }
+  if (2 * without > first.size()) {
+    AddBetweenSteps(timeline, first, found);
+    return true;
   }
   if (counts.empty()) return false;
   const size_t usual =
@@ -216,6 +242,12 @@ RankIterations FindIterations(const Timeline& timeline) {
   note_kinds(Detail::kBytes);
   ByCount(timeline, &found);
   return found;
+}
+
+size_t AfterCapture(const Timeline& timeline, const RankIterations& found) {
+  return static_cast<size_t>(
+      std::count_if(found.timed.begin(), found.timed.end(),
+                    [&](const RankIteration& one) { return one.begin > timeline.last_capture; }));
 }
 
 PositionSpans SpansOf(const Timeline& timeline, const RankIterations& found) {

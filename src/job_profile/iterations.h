@@ -10,12 +10,14 @@ namespace diapason::job_profile {
 struct RankIteration {
   size_t first = 0;  // into Timeline::calls
   size_t end = 0;
-  double length = 0;  // seconds to the start of the next one
+  double length = 0;   // seconds to the start of the next one
+  uint64_t begin = 0;  // host clock
 };
 
 // The iterations of one rank: by diapason_step() if the program called it, else by the order of its
 // calls, else, if they are all alike, by their number. Each rank is looked at alone, since the
-// stages of a pipeline differ.
+// stages of a pipeline differ. Where most steps have no call between them, because graphs are
+// replayed and their calls not reported, an iteration is the time between two steps.
 struct RankIterations {
   Source source = Source::kNone;
   bool gpu_clock = false;
@@ -26,6 +28,10 @@ struct RankIterations {
   size_t parts = 1;
 };
 RankIterations FindIterations(const Timeline& timeline);
+
+// How many of them began after the last question about a captured call: before it, calls that will
+// be part of a graph run one by one.
+size_t AfterCapture(const Timeline& timeline, const RankIterations& found);
 
 // RankIterations::kinds where calls are told apart by their sizes.
 std::vector<uint64_t> KindsBySize(const Timeline& timeline);

@@ -73,6 +73,7 @@ class Profiler {
     profile.missing_ranks = job_.missing_ranks;
     profile.untried_seconds = untried_seconds_;
     profile.untimed_per_iteration = untimed_per_iteration_;
+    profile.captures = captures_;
     Combine(&profile);
     for (const auto& [key, one] : classes_) {
       profile.untried_calls += one.Untried();
@@ -192,6 +193,8 @@ class Profiler {
     rank.other_calls = found.other_calls;
     rank.parts = found.parts;
     Lengths(found, &rank);
+    rank.after_capture = AfterCapture(timeline, found);
+    captures_ = captures_ || timeline.last_capture > 0;
     AddTimes(timeline, found, &rank);
     ranks_.push_back(std::move(rank));
   }
@@ -205,6 +208,7 @@ class Profiler {
       profile->untimed_calls += rank.calls - rank.timed_calls;
       profile->has_times = profile->has_times || rank.timed_calls > 0;
       profile->iterations = std::max(profile->iterations, rank.iterations);
+      profile->after_capture = std::max(profile->after_capture, rank.after_capture);
       ++sources[rank.source];
       if (rank.iterations > 0) by_length.push_back(&rank);
     }
@@ -237,6 +241,7 @@ class Profiler {
   std::map<ClassKey, CallClass> classes_;
   std::vector<RankProfile> ranks_;
   size_t with_iterations_ = 0;  // ranks
+  bool captures_ = false;
   double untried_seconds_ = 0;
   double untimed_per_iteration_ = 0;
 };
@@ -263,12 +268,12 @@ Result<Job> ProfileMaker::FinishJob() {
   return job;
 }
 
-Result<JobProfile> ProfileMaker::Finish() {
+Result<JobProfile> ProfileMaker::Finish(bool runs) {
   ASSIGN_OR_RETURN(const Job job, FinishJob());
   JobProfile profile = Profiler(job).Run();
   profile.dropped = dropped_;
   profile.bad_lines = bad_lines_;
-  profile.notes = NotesOf(profile, job.several_devices);
+  profile.notes = NotesOf(profile, job.several_devices, runs);
   return profile;
 }
 

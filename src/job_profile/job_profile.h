@@ -83,6 +83,7 @@ struct RankProfile {
   Source source = Source::kNone;
   bool gpu_clock = false;          // iterations were timed by the GPU's clock, else by the host's
   size_t iterations = 0;           // that were timed
+  size_t after_capture = 0;        // of these: those that began after the last capture
   double calls_per_iteration = 0;  // the median
   size_t parts = 1;                // how often a part of it repeats: layers, gradients
   double iteration = 0;            // seconds: the median,
@@ -100,6 +101,10 @@ struct RankProfile {
 // "28.1 ms".
 std::string Milliseconds(double seconds);
 
+struct JobProfile;
+// "96 % allreduce of 259 to 1028 KiB": by time, or by calls if nothing was timed.
+std::string LargestPart(const JobProfile& profile);
+
 struct JobProfile {
   std::vector<Role> roles;
   std::vector<CallClass> classes;  // by time per iteration, then by calls; descending
@@ -115,6 +120,8 @@ struct JobProfile {
   double slowest_iteration = 0;
   Times times;  // mean over the ranks with iterations
   double hidden_by_host = 0;
+  bool captures = false;       // calls were captured in graphs
+  size_t after_capture = 0;    // of `iterations`: those that began after the last capture
   double untried_seconds = 0;  // per iteration, of calls that were timed
   uint64_t untried_calls = 0;
   uint64_t calls = 0;
@@ -128,8 +135,10 @@ struct JobProfile {
   std::string Headline() const;
 };
 
-// JobProfile::notes. `several_devices`: a process has several ranks.
-std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices);
+// JobProfile::notes. `several_devices`: a process has several ranks. `runs`: the job still runs, so
+// that no journal can be complete.
+std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices,
+                                 bool runs = false);
 
 // Calls of which every iteration has the same number: one collective in one band of sizes, in
 // communicators of one shape.
@@ -162,7 +171,8 @@ class ProfileMaker {
   // `name` is that of the file.
   void Add(const std::string& name, const journal::JournalContents& contents);
   // One of the two is called, once. An error if there was no call of a collective.
-  Result<JobProfile> Finish();
+  // `runs`: the job still runs.
+  Result<JobProfile> Finish(bool runs = false);
   // Both profiles have only iterations whose calls all ran in turns of one of the two, without
   // those next to a change of turns, and only the calls of these iterations. An error if one of the
   // two has no such iteration.

@@ -67,6 +67,19 @@ class Writer {
     return Line(journal::RecordLine(record, Library::kNccl));
   }
 
+  // A question about a call that becomes part of a graph.
+  Writer& Capture(uint32_t comm, uint64_t host_ns) {
+    JournalRecord record;
+    record.kind = RecordKind::kDecision;
+    record.communicator = comm;
+    record.call = ++calls_;
+    record.collective = static_cast<uint8_t>(Collective::kAllReduce);
+    record.bytes = 4096;
+    record.time_ns = host_ns;
+    record.captured = true;
+    return Line(journal::RecordLine(record, Library::kNccl));
+  }
+
   Writer& Step(uint64_t time_ns) {
     JournalRecord record;
     record.kind = RecordKind::kStep;
@@ -346,6 +359,34 @@ TEST(JobProfile, TimesOutOfOrderOrOutOfRangeDoNoHarm) {
   const JobProfile profile = Profile({writer.Read()});
   EXPECT_EQ(profile.calls, 30u);
   EXPECT_FALSE(profile.Headline().empty());
+}
+
+// A graph that runs within a node reports none of its calls.
+TEST(JobProfile, StepsAloneAreIterationsWhereGraphsAreReplayed) {
+  Writer writer;
+  writer.Comm(1, 0, 4);
+  WriteJob(&writer, 1, 4, true, true);
+  uint64_t now = kStart + 200 * kMs;
+  for (int i = 0; i < 32; ++i) writer.Capture(1, now);
+  for (uint64_t n = 1; n <= 40; ++n) writer.Step(now + n * 7 * kMs);
+  const JobProfile profile = Profile({writer.Read()});
+  EXPECT_EQ(profile.source, Source::kSteps);
+  EXPECT_NEAR(profile.iteration, 0.007, 1e-9);
+  EXPECT_EQ(profile.iterations, 43u);
+  EXPECT_TRUE(profile.captures);
+  EXPECT_EQ(profile.after_capture, 39u);
+}
+
+TEST(JobProfile, IterationsBeforeACaptureAreNotThoseAfterIt) {
+  Writer writer;
+  writer.Comm(1, 0, 4);
+  WriteJob(&writer, 1, 12);
+  writer.Capture(1, kStart + 10000 * kMs);
+  const JobProfile profile = Profile({writer.Read()});
+  EXPECT_EQ(profile.source, Source::kOrder);
+  EXPECT_GT(profile.iterations, 9u);
+  EXPECT_TRUE(profile.captures);
+  EXPECT_EQ(profile.after_capture, 0u);
 }
 
 }  // namespace

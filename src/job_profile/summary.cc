@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "domain/mpi_calls.h"
 #include "job_profile/job_profile.h"
 #include "journal/match.h"
 
@@ -13,7 +14,8 @@ namespace {
 constexpr double kTail = 0.025;  // of the time, on both sides, that the range of sizes leaves out
 constexpr double kSomeUntimed = 0.5;  // calls of an iteration
 
-// "96 % allreduce of 259 to 1028 KiB": by time, or by calls if nothing was timed.
+}  // namespace
+
 std::string LargestPart(const JobProfile& profile) {
   const auto weight = [&](const CallClass& one) {
     return profile.times.total > 0 ? one.times.total
@@ -47,17 +49,14 @@ std::string LargestPart(const JobProfile& profile) {
     }
     below = after;
   }
-  const std::string name =
-      largest->first == journal::kNamelessCollective
-          ? "a collective without a name here"
-          : std::string(CollectiveName(static_cast<Collective>(largest->first)));
+  const std::string name = largest->first == journal::kNamelessCollective
+                               ? "a collective without a name here"
+                               : std::string(CodeName(largest->first));
   const std::string range =
       least == most ? AboutBytes(most) : Format("{} to {}", AboutBytes(least), AboutBytes(most));
   return Format("{:.0f} %{} {} of {}", 100 * largest->second / all,
                 profile.times.total > 0 ? "" : " of the calls", name, range);
 }
-
-}  // namespace
 
 std::string Milliseconds(double seconds) {
   const double value = seconds * 1e3;
@@ -89,7 +88,7 @@ std::string JobProfile::Headline() const {
   return text + "; " + part;
 }
 
-std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices) {
+std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices, bool runs) {
   std::vector<std::string> notes;
   if (!profile.has_times) {
     notes.push_back(
@@ -124,7 +123,7 @@ std::vector<std::string> NotesOf(const JobProfile& profile, bool several_devices
                            Count(profile.missing_ranks, "rank"),
                            profile.missing_ranks == 1 ? "has" : "have"));
   }
-  if (cut > 0) {
+  if (cut > 0 && !runs) {
     notes.push_back(
         Format("{} not complete: the process did not end in order, or records are "
                "missing",

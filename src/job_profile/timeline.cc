@@ -66,6 +66,8 @@ void AddCalls(const JournalContents& contents, const std::map<uint32_t, Place>& 
     if (found == places.end()) continue;
     Call call = CallOf(record, found->second);
     if (record.kind == RecordKind::kDecision) {
+      uint64_t& captured = (*timelines)[found->second.timeline].last_capture;
+      if (record.captured) captured = std::max(captured, record.time_ns);
       // Where runs are seen, a question without one is a simulated or captured call.
       if (sees_runs[contents.by_number.at(record.communicator)]) continue;
       TakeDecision(record, &call);

@@ -47,6 +47,7 @@ struct Timeline {
   int rank = -1;
   std::vector<Call> calls;
   std::vector<uint64_t> steps;  // host clock, ascending
+  uint64_t last_capture = 0;    // host clock: the last question about a captured call; 0: none
   bool complete = false;
 };
 

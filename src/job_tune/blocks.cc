@@ -24,11 +24,7 @@ std::optional<size_t> ContextOf(const Call& call, const std::vector<job_profile:
                                 const std::vector<JobContext>& contexts) {
   const job_profile::Role& role = roles[call.role];
   for (size_t i = 0; i < contexts.size(); ++i) {
-    const JobContext& one = contexts[i];
-    if (static_cast<uint8_t>(one.collective) == call.collective && one.shape == role.shape &&
-        one.library == role.library && one.band == SizeBand(call.bytes)) {
-      return i;
-    }
+    if (contexts[i].Has(role.library, role.shape, call.collective, call.bytes)) return i;
   }
   return std::nullopt;
 }

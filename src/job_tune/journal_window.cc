@@ -13,12 +13,18 @@ namespace {
 
 constexpr size_t kMostAtOnce = size_t{64} << 20;
 constexpr size_t kMostKept = size_t{16} << 20;
+constexpr size_t kMostCaptured = size_t{4} << 20;
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 
 bool Describes(std::string_view line) {
   const std::string_view start = line.substr(0, 40);
   return start.find("\"type\":\"journal\"") != std::string_view::npos ||
          start.find("\"type\":\"communicator\"") != std::string_view::npos;
+}
+
+bool AsksAboutCaptured(std::string_view line) {
+  return line.substr(0, 40).find("\"type\":\"decision\"") != std::string_view::npos &&
+         line.find(",\"captured\":true") != std::string_view::npos;
 }
 
 }  // namespace
@@ -39,7 +45,8 @@ Status JournalWindow::Read() {
     size_t begin = 0;
     for (size_t end = 0; (end = partial_.find('\n', begin)) != std::string::npos; begin = end + 1) {
       const std::string_view line(partial_.data() + begin, end + 1 - begin);
-      (Describes(line) ? head_ : lines_).append(line);
+      const bool captured = captured_.size() < kMostCaptured && AsksAboutCaptured(line);
+      (Describes(line) ? head_ : captured ? captured_ : lines_).append(line);
     }
     partial_.erase(0, begin);
     DropOldest();
@@ -53,10 +60,21 @@ void JournalWindow::DropOldest() {
   lines_.erase(0, line == std::string::npos ? lines_.size() : line + 1);
 }
 
-void JournalWindow::Open() { lines_.clear(); }
+void JournalWindow::Open() {
+  captured_.clear();
+  lines_.clear();
+}
 
 Result<journal::JournalContents> JournalWindow::Contents() const {
-  return journal::ParseJournal(head_ + lines_, path_);
+  return journal::ParseJournal(head_ + captured_ + lines_, path_);
+}
+
+bool HasRecords(const std::vector<std::string>& journals) {
+  for (const std::string& path : journals) {
+    JournalWindow window(path);
+    if (window.Read().ok() && window.bytes() > 0) return true;
+  }
+  return false;
 }
 
 }  // namespace diapason::job_tune

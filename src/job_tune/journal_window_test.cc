@@ -18,8 +18,9 @@ std::string Head() {
          journal::CommunicatorLine(comm) + "\n";
 }
 
-std::string Line(uint32_t call) {
+std::string Line(uint32_t call, bool captured = false) {
   journal::JournalRecord record;
+  record.captured = captured;
   record.communicator = 1;
   record.call = call;
   record.bytes = 1024;
@@ -60,6 +61,22 @@ TEST_F(JournalWindowTest, GivesWhatWasAddedSinceItWasOpened) {
   Append(Line(3));
   ASSERT_TRUE(window.Read().ok());
   EXPECT_EQ(Calls(window), (std::vector<uint32_t>{3}));
+}
+
+// One is asked about a graph, which runs as long as the job.
+TEST_F(JournalWindowTest, QuestionsAboutCapturedCallsStay) {
+  JournalWindow window(path_);
+  std::string lines = Head() + Line(1) + Line(2, true);
+  for (uint32_t call = 3; lines.size() < (40u << 20); ++call) lines += Line(call);
+  Append(lines);
+  ASSERT_TRUE(window.Read().ok());
+  EXPECT_LT(window.bytes(), 17u << 20);
+  const std::vector<uint32_t> calls = Calls(window);
+  ASSERT_GT(calls.size(), 2u);
+  EXPECT_EQ(calls[0], 2u);
+  EXPECT_GT(calls[1], 1000u);
+  window.Open();
+  EXPECT_EQ(window.bytes(), 0u);
 }
 
 TEST_F(JournalWindowTest, ALineThatIsBeingWrittenIsLeftForLater) {

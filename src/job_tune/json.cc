@@ -79,7 +79,6 @@ ordered_json ContextJson(const TunedContext& one) {
                      {"low", OrNull(config.low, known)},
                      {"high", OrNull(config.high, known)},
                      {"blocks", config.blocks},
-                     {"by_launches", config.by_launches},
                      {"times", std::move(blocks)}});
   }
   return {{"library", LibraryName(context.library)},
@@ -93,13 +92,17 @@ ordered_json ContextJson(const TunedContext& one) {
           {"us_per_iteration", one.seconds * 1e6},
           {"chosen", ConfigJson(context, one.chosen)},
           {"untried", TextOrNull(one.untried)},
+          {"tried_by", one.by_launches ? "launches" : "blocks"},
           {"tried", std::move(tried)}};
 }
 
 ordered_json GainJson(const PooledGain& gain) {
   const bool known = gain.gain > 0;
-  return {{"launches", gain.launches},
-          {"undecided_launches", gain.undecided},
+  return {{"compared", gain.by_pairs ? "between launches" : "in turns"},
+          {"launches", gain.by_pairs ? 0 : gain.launches},
+          {"undecided_launches", gain.by_pairs ? 0 : gain.undecided},
+          {"pairs", gain.by_pairs ? gain.launches : 0},
+          {"undecided_pairs", gain.by_pairs ? gain.undecided : 0},
           {"changes", gain.changes},
           {"gain", OrNull(gain.gain, known)},
           {"low", OrNull(gain.low, known)},
@@ -139,6 +142,31 @@ ordered_json MetricJson(const MetricJudgement& metric) {
           {"allowed", OrNull(metric.allowed, compared)}};
 }
 
+ordered_json PairsJson(const JobTuneResult& result) {
+  ordered_json pairs = ordered_json::array();
+  for (const VerifyingPair& one : result.pairs) {
+    pairs.push_back({{"default_launch", one.default_launch},
+                     {"policy_launch", one.policy_launch},
+                     {"gain", OrNull(one.default_seconds / one.policy_seconds, one.Decided())},
+                     {"default_us", OrNull(one.default_seconds * 1e6, one.default_seconds > 0)},
+                     {"policy_us", OrNull(one.policy_seconds * 1e6, one.policy_seconds > 0)},
+                     {"default_iterations", one.default_iterations},
+                     {"policy_iterations", one.policy_iterations},
+                     {"trouble", TextOrNull(one.trouble)}});
+  }
+  return pairs;
+}
+
+ordered_json SharesJson(const LookShares& shares) {
+  using Of = LookShares::Of;
+  return {{"of", shares.of == Of::kTime            ? "time"
+                 : shares.of == Of::kEstimatedTime ? "estimated time"
+                                                   : "calls"},
+          {"by_launches", shares.by_launches},
+          {"untried", shares.untried},
+          {"reasons", shares.reasons}};
+}
+
 ordered_json LaunchesJson(const JobTuneResult& result) {
   ordered_json launches = ordered_json::array();
   for (const LaunchSummary& one : result.launches) {
@@ -160,9 +188,9 @@ std::string ResultJson(const JobTuneResult& result) {
                        {"verdict", VerdictName(result.verdict)},
                        {"headline", result.Headline()},
                        {"why", TextOrNull(result.why)},
-                       {"simulated", result.simulated},
                        {"interrupted", result.interrupted},
                        {"seconds", result.seconds},
+                       {"timed", result.whole_launches ? "launches" : "iterations"},
                        {"gain", GainJson(result.gain)},
                        {"metric", MetricJson(result.metric)}};
   json["verified"] = ordered_json::array();
@@ -171,9 +199,11 @@ std::string ResultJson(const JobTuneResult& result) {
     added.update(job_profile::TurnComparisonJson(one.compared));
     json["verified"].push_back(std::move(added));
   }
+  json["pairs"] = PairsJson(result);
   json["contexts"] = ordered_json::array();
   for (const TunedContext& one : result.contexts) json["contexts"].push_back(ContextJson(one));
   json["untried"] = result.Untried();
+  json["shares"] = SharesJson(result.shares);
   json["policy"] = ordered_json::array();
   for (const policy::Rule& rule : result.policy.rules) {
     json["policy"].push_back(policy::RuleText(result.policy.library, rule));

@@ -1,6 +1,8 @@
 // Why a launch is of no use, and what to do.
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "job/outcome.h"
@@ -70,8 +72,10 @@ double SilentFor(const Launch& launch) {
     if (limit.ok() && size > static_cast<double>(limit.value()) * 0.9) return 0;
     last = std::max(last, info.st_mtime);
   }
-  const double silent = last == 0 ? 0 : static_cast<double>(::time(nullptr) - last);
-  return std::min(silent, launch.seconds);
+  // To its end, not to now: reading journals takes its time.
+  const double end = static_cast<double>(launch.ended_ns) * 1e-9;
+  const double silent = last == 0 ? 0 : end - static_cast<double>(last);
+  return std::clamp(silent, 0.0, launch.seconds);
 }
 
 std::string EndedBy(const Launch& launch) {

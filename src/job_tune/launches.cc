@@ -21,7 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// Of a journal. They stay in the output folder, those of all launches.
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kPiece = 64 * 1024;
 constexpr size_t kMostPieces = 16;  // that are taken at once
@@ -35,7 +34,7 @@ constexpr size_t kTailLines = 10;
 constexpr const char* kRemoved[] = {"DIAPASON_POLICY", "DIAPASON_POLICY_INLINE",
                                     "DIAPASON_POLICY_OVERLAP", "DIAPASON_LEARNED"};
 
-milliseconds Milliseconds(double seconds) {
+milliseconds ToMilliseconds(double seconds) {
   return milliseconds(std::llround(std::ceil(seconds * 1000)));
 }
 
@@ -130,11 +129,16 @@ Launches::Launches(const Request& request, const Environment& environment,
     : request_(request),
       environment_(environment),
       say_(std::move(say)),
-      end_(std::chrono::steady_clock::now() + Milliseconds(request.budget)),
-      started_(static_cast<int64_t>(std::time(nullptr))) {
+      end_(std::chrono::steady_clock::now() + ToMilliseconds(request.budget)),
+      started_(static_cast<int64_t>(std::time(nullptr))),
+      most_(request.most_launches > 0 ? request.most_launches : kMostLaunches) {
   std::error_code error;
   folder_ = fs::absolute(request_.output, error).lexically_normal().string();
   if (folder_.empty()) folder_ = request_.output;
+}
+
+void Launches::AllowForGraphs() {
+  if (request_.most_launches == 0) most_ = kMostWithGraphs;
 }
 
 double Launches::SecondsLeft() const {
@@ -161,11 +165,9 @@ Status Launches::Begin() {
 Result<job::PreparedJob> Launches::Prepare(const LaunchPlan& plan) {
   job::JobRequest wanted;
   wanted.command = request_.command;
+  if (request_.mpi) wanted.kind = job::JobKind::kMpi;
   wanted.mode = plan.mode;
   wanted.policy = plan.policy;
-  if (plan.mode == job::JobMode::kLearn) {
-    wanted.learned = plan.learned.empty() ? folder_ + "/learned.conf" : plan.learned;
-  }
   wanted.journal_dir = Format("{}/journals/launch-{}", folder_, count_);
   wanted.store = request_.store;
   wanted.job = Format("tune-{}-{}-{}", ::getpid(), started_, count_);
@@ -197,7 +199,7 @@ Result<job::Supervised> Launches::Supervise(job::SupervisionOptions options, Out
   options.streams[2] = output->pipe.write.get();
   options.watched = output->pipe.read.get();
   options.read = [output] { return output->Take(kMostPieces); };
-  options.grace = Milliseconds(request_.grace);
+  options.grace = ToMilliseconds(request_.grace);
   options.limit_grace = options.grace;
   options.end_signal = request_.end_signal;
   // Every launch is ended by us: how is for the log alone.
@@ -211,7 +213,7 @@ Status Launches::RunBetween(Output* output, Launch* launch) {
   options.command = {"sh", "-c", request_.between};
   options.environment =
       process::ChangedEnvironment({{"DIAPASON_LAUNCH", Format("{}", launch->number)}});
-  options.limit = Milliseconds(SecondsLeft());
+  options.limit = ToMilliseconds(SecondsLeft());
   if (options.limit.count() == 0) return TimedOut("the budget is over; give a larger --budget");
   ASSIGN_OR_RETURN(launch->ended, Supervise(std::move(options), output));
   (void)output->Take(kMostAtEnd / kPiece);
@@ -232,12 +234,16 @@ Status Launches::RunBetween(Output* output, Launch* launch) {
 
 Result<Launch> Launches::Run(const LaunchPlan& plan) {
   if (left() == 0) {
-    return Unavailable(Format("the command has been started {} times, as often as it may be",
-                              request_.most_launches));
+    return Unavailable(
+        Format("the command has been started {} times, as often as it may be", most_));
+  }
+  Launch launch;
+  if (interrupted()) {
+    launch.interrupted = true;
+    return launch;
   }
   if (count_ == 0) RETURN_IF_ERROR(Begin());
   ++count_;
-  Launch launch;
   launch.number = count_;
   launch.purpose = plan.purpose;
   launch.log = Format("{}/launch-{}.log", folder_, count_);
@@ -245,22 +251,23 @@ Result<Launch> Launches::Run(const LaunchPlan& plan) {
   RETURN_IF_ERROR(output.Open(launch.log));
   if (count_ > 1 && !request_.between.empty()) {
     const Status between = RunBetween(&output, &launch);
+    launch.interrupted = launch.interrupted || interrupted();
     if (!between.ok() || launch.interrupted) output.Finish();
-    RETURN_IF_ERROR(between);
     if (launch.interrupted) return launch;
+    RETURN_IF_ERROR(between);
   }
   if (!request_.metric.pattern.empty()) {
     ASSIGN_OR_RETURN(output.metric, MetricReader::Make(request_.metric));
   }
   ASSIGN_OR_RETURN(launch.prepared, Prepare(plan));
   output.log.Note(Format("launch {}, {}: {}", count_, plan.purpose, Join(request_.command, " ")));
-  Say(Format("launch {} of at most {}: {}", count_, request_.most_launches, plan.purpose));
+  Say(Format("launch {} of at most {}: {}", count_, most_, plan.purpose));
 
   job::SupervisionOptions options;
   options.command = launch.prepared.handed.words;
   options.environment = launch.prepared.handed.Environment();
   options.limit =
-      std::max(milliseconds(1), Milliseconds(plan.limit > 0 ? plan.limit : SecondsLeft()));
+      std::max(milliseconds(1), ToMilliseconds(plan.limit > 0 ? plan.limit : SecondsLeft()));
   options.ask_every = plan.ask_every;
   options.end_all = true;
   launch.limit = static_cast<double>(options.limit.count()) / 1000;
@@ -271,11 +278,13 @@ Result<Launch> Launches::Run(const LaunchPlan& plan) {
     };
   }
   const double begun = SteadySeconds();
+  launch.begun = true;
   ASSIGN_OR_RETURN(launch.ended, Supervise(std::move(options), &output));
   launch.seconds = SteadySeconds() - begun;
+  launch.ended_ns = WallTimeNs();
   output.Finish();
   if (!output.log.status().ok()) Say("warning: " + output.log.status().message());
-  launch.interrupted = launch.ended.asked_by != 0;
+  launch.interrupted = launch.ended.asked_by != 0 || interrupted();
   if (output.metric.has_value()) launch.metric = output.metric->last();
   launch.tail = output.log.Tail(kTailLines);
   return launch;

@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "job/prepare.h"
 #include "job/run_to_end.h"
+#include "job_tune/interrupts.h"
 #include "job_tune/metric.h"
 #include "job_tune/request.h"
 
@@ -23,8 +24,7 @@ inline constexpr uint64_t kJournalBytes = uint64_t{256} << 20;
 struct LaunchPlan {
   std::string purpose;  // "look and search", "verify 2"; for the user and the name of the log
   job::JobMode mode = job::JobMode::kObserve;
-  std::string policy;   // a file; "": none, whatever the environment names
-  std::string learned;  // where kLearn keeps its result; "": learned.conf in the output folder
+  std::string policy;  // a file; "": none, whatever the environment names
   // Further variables for the ranks: DIAPASON_JOURNAL_TIMES and the like.
   std::vector<job::RankVariable> variables;
   // Seconds after which the command is asked to end; 0: when the budget is over.
@@ -40,11 +40,13 @@ struct Launch {
   int number = 0;  // from 1 on
   std::string purpose;
   double seconds = 0;
+  uint64_t ended_ns = 0;      // since 1970
   job::PreparedJob prepared;  // with its journals
   job::Supervised ended;
   bool enough = false;       // LaunchPlan::enough has ended it, not a limit
   double limit = 0;          // seconds that it had
-  bool interrupted = false;  // the user wants to end (SIGINT, SIGTERM), also during --between
+  bool begun = false;        // not if the user wanted to end before
+  bool interrupted = false;  // the user wants to end (SIGINT, SIGTERM), also between two launches
   std::optional<double> metric;
   std::string log;   // the file with its output
   std::string tail;  // its last lines, printable
@@ -69,11 +71,17 @@ class Launches {
   Launches(const Request& request, const Environment& environment,
            std::function<void(const std::string&)> say);
 
-  // How many there have been, and how many there may still be.
+  // How many there have been, how many there may be, and how many of these are left.
   int count() const { return count_; }
-  int left() const { return std::max(0, request_.most_launches - count_); }
+  int most() const { return most_; }
+  int left() const { return std::max(0, most_ - count_); }
+  // There are calls that can be tried by launches alone: there may be more, unless the request has
+  // a number.
+  void AllowForGraphs();
   // Of the budget, in seconds; at least 0.
   double SecondsLeft() const;
+  // A signal of the user has come between two launches.
+  static bool interrupted() { return Interrupts::signal() != 0; }
   // Fails if the command cannot be prepared, if --between fails, or if no launch is left. A command
   // that cannot be started or fails is no failure of this function: Launch::ended says so.
   Result<Launch> Run(const LaunchPlan& plan);
@@ -95,6 +103,8 @@ class Launches {
   const Deadline end_;
   std::string folder_;  // the output folder, absolute: a command may be started elsewhere
   int64_t started_;     // seconds since 1970: a part of the names of jobs
+  Interrupts interrupts_;
+  int most_ = 0;
   int count_ = 0;
   bool warned_ = false;
 };

@@ -291,6 +291,31 @@ TEST_F(LaunchesTest, WhatCannotBePrepared) {
   EXPECT_TRUE(Contains(Trouble(), "--metric 'loss' cannot be used"));
 }
 
+// A signal while no command runs ends the tool no more, and no further launch is started.
+TEST_F(LaunchesTest, InterruptedBetweenLaunches) {
+  Shell("exit 0");
+  EXPECT_EQ(InAProcess([&](Launches* launches) {
+              const Result<Launch> first = launches->Run(plan_);
+              if (!first.ok() || first.value().interrupted || !first.value().begun) return "first";
+              (void)::raise(SIGTERM);
+              const Result<Launch> second = launches->Run(plan_);
+              if (!second.ok() || !second.value().interrupted) return "not interrupted";
+              return second.value().begun || launches->count() != 1 ? "started" : "held";
+            }),
+            "held");
+}
+
+TEST_F(LaunchesTest, GraphsHaveMoreLaunchesUnlessANumberIsGiven) {
+  Launches launches(request_, ProcessEnvironment(), {});
+  EXPECT_EQ(launches.most(), kMostLaunches);
+  launches.AllowForGraphs();
+  EXPECT_EQ(launches.most(), kMostWithGraphs);
+  request_.most_launches = 5;
+  Launches few(request_, ProcessEnvironment(), {});
+  few.AllowForGraphs();
+  EXPECT_EQ(few.left(), 5);
+}
+
 // Of journals as the plugin writes them.
 class TroubleTest : public LaunchesTest {
  protected:
@@ -350,6 +375,7 @@ TEST_F(TroubleTest, ACommandThatHangsLater) {
   launch.prepared.command.words = {"./train"};
   launch.seconds = launch.limit = 1000;
   launch.ended.limited = true;
+  launch.ended_ns = WallTimeNs();
   const auto trouble = [&](int seconds) {
     const timespec times[2] = {{::time(nullptr) - seconds, 0}, {::time(nullptr) - seconds, 0}};
     EXPECT_EQ(::utimensat(AT_FDCWD, Path("run-1.jsonl").c_str(), times, 0), 0);
@@ -357,6 +383,10 @@ TEST_F(TroubleTest, ACommandThatHangsLater) {
   };
   EXPECT_TRUE(Contains(trouble(900), "the command hung: it made no call in its last 9"));
   EXPECT_EQ(trouble(100), "");
+  // What counts is the end of the launch, not when it is asked about.
+  launch.ended_ns -= uint64_t{600} * 1000000000;
+  EXPECT_EQ(trouble(900), "");
+  launch.ended_ns += uint64_t{600} * 1000000000;
   launch.prepared.variables = {{"DIAPASON_JOURNAL_LIMIT", Format("{}", journal.size())}};
   EXPECT_EQ(trouble(900), "") << "the journal was full";
 }

@@ -33,11 +33,11 @@ const TunedContext* ContextOfRow(const JobTuneResult& result, const policy::Rule
 // changes of turns; in the search 1.20 x [1.15, 1.25] with this row alone".
 std::string Evidence(const JobTuneResult& result, const policy::Rule& rule) {
   const PooledGain& gain = result.gain;
-  std::string text = Format(
-      "verified: the iteration is {:.2f} x as fast [{:.2f}, {:.2f}]{}, in {} fresh launch{}, {} of "
-      "turns",
-      gain.gain, gain.low, gain.high, result.policy.rules.size() > 1 ? " with all rows" : "",
-      gain.launches, gain.launches == 1 ? "" : "es", Count(gain.changes, "change"));
+  std::string text =
+      Format("verified: the {} is {:.2f} x as fast [{:.2f}, {:.2f}]{}, in {}",
+             result.whole_launches ? "launch" : "iteration", gain.gain, gain.low, gain.high,
+             result.policy.rules.size() > 1 ? " with all rows" : "", LaunchesText(gain));
+  if (!gain.by_pairs) text += Format(", {} of turns", Count(gain.changes, "change"));
   const TunedContext* const context = ContextOfRow(result, rule);
   if (context == nullptr) return text;
   for (const TriedConfig& one : context->tried) {
@@ -89,6 +89,8 @@ dataset::Point PointOf(const JobTuneResult& result, const TunedContext& one, con
 
 std::vector<dataset::Sample> SamplesOf(const JobTuneResult& result, double now) {
   std::vector<dataset::Sample> samples;
+  // A sample is an iteration, not a launch.
+  if (result.whole_launches) return samples;
   const auto add = [&](dataset::Point point, int round, double seconds) {
     if (!(seconds > 0)) return;
     dataset::Sample sample;
@@ -116,7 +118,6 @@ dataset::MachineInfo MachineOf(const LeaveOptions& options, const JobTuneResult&
   machine.gpu = options.fingerprint;
   machine.driver = options.driver;
   machine.tool = std::string("diapason ") + kVersion;
-  machine.simulated = result.simulated;
   int64_t ranks = 0;
   for (const job_profile::Role& role : result.look.roles) {
     if (role.shape.ranks <= ranks) continue;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "domain/schedule.h"
 #include "job_profile/timeline.h"
 #include "job_tune/launches.h"
@@ -17,10 +18,12 @@ namespace {
 constexpr double kFirstLook = 3;    // seconds after the first call
 constexpr double kLookAgain = 1.6;  // times as late
 constexpr size_t kLookIterations = 30;
+constexpr size_t kFewIterations = 3;
 constexpr double kShortestTrial = 0.06;  // seconds
 // Contexts follow an order with the epochs after those already agreed on.
 constexpr double kChangeOver = 0.3;     // of a trial
 constexpr double kJournalDelay = 0.15;  // seconds until a call is in the journal
+constexpr double kJoinAgain = 0.5;      // seconds: every try reads all journals
 constexpr double kProgressPause = 1;
 constexpr double kNearlyFull = 0.9;
 constexpr uint64_t kUnit = 8;  // iterations
@@ -37,6 +40,47 @@ std::vector<journal::JournalContents> ReadNewest(const job::PreparedJob& job) {
     if (contents.ok()) all.push_back(std::move(contents).value());
   }
   return all;
+}
+
+// Why there are no iterations, and what to do.
+std::string WhyNone(bool calls, bool captures) {
+  if (!calls) return "no collective was called";
+  if (!captures) {
+    return "no iterations were found in the order of calls: call diapason_step() once per "
+           "iteration";
+  }
+  return "the calls are captured in CUDA graphs, and nothing in the journals shows when a graph is "
+         "replayed: call diapason_step() (diapason.step() in Python) once per iteration, or let "
+         "the command end by itself, with status 0, within a ninth of --budget";
+}
+
+// What was found is warm-up: call by call, before the capture.
+void ForgetIterations(job_profile::JobProfile* profile) {
+  profile->source = job_profile::Source::kNone;
+  profile->iterations = profile->after_capture = 0;
+  profile->iteration = 0;
+  profile->times = {};
+  for (job_profile::CallClass& one : profile->classes) {
+    one.calls_per_iteration = 0;
+    one.times = {};
+  }
+}
+
+// How many calls of each context a journal has that the ranks have agreed on.
+std::vector<size_t> CountCalls(const journal::JournalContents& contents,
+                               const std::vector<SearchContext>& contexts) {
+  std::vector<size_t> counts(contexts.size());
+  for (const journal::JournalRecord& record : contents.records) {
+    const journal::JournalComm* comm = contents.Find(record.communicator);
+    if (comm == nullptr || record.kind != journal::RecordKind::kDecision || !record.learning) {
+      continue;
+    }
+    for (size_t i = 0; i < contexts.size(); ++i) {
+      counts[i] +=
+          contexts[i].context.Has(comm->library, comm->shape, record.collective, record.bytes);
+    }
+  }
+  return counts;
 }
 
 policy::Order OrderOf(const std::vector<SearchContext>& contexts, const Search::Trial& trial,
@@ -84,7 +128,7 @@ bool LiveSearch::Poll(const job::PreparedJob& job, double now) {
       return over();
     case Phase::kJoining:
       if (now < next_look_) return false;
-      next_look_ = now + 0.1;
+      next_look_ = now + kJoinAgain;
       return StartTrials(job) ? NextTrials(now) : false;
     case Phase::kTrying:
       if (now < trial_end_) return false;
@@ -106,41 +150,45 @@ bool LiveSearch::Look(const job::PreparedJob& job, double now) {
   if (now < next_look_) return false;
   if (first_call_ == 0) {
     next_look_ = now + 0.1;
-    for (const std::string& path : job.Journals()) {
-      JournalWindow window(path);
-      if (!window.Read().ok() || window.bytes() == 0) continue;
-      first_call_ = now;
-      start_up_ = now - begun_;
-      next_look_ = now + kFirstLook;
-      break;
-    }
+    if (!HasRecords(job.Journals())) return false;
+    first_call_ = now;
+    start_up_ = now - begun_;
+    next_look_ = now + kFirstLook;
     return false;
   }
   const double since = now - first_call_;
+  waits_for_end_ = since < options_.whole_limit;
   next_look_ = first_call_ + since * kLookAgain;
-  return TakeLook(job, since >= options_.look_limit);
+  return TakeLook(job, since >= options_.look_limit ? Least::kAFewIterations : Least::kUsual);
 }
 
-void LiveSearch::LookAtEnd(const job::PreparedJob& job) {
-  if (!looked() && no_look_.empty()) (void)TakeLook(job, true);
+void LiveSearch::LookAtEnd(const job::PreparedJob& job, bool by_itself) {
+  if (looked() || !no_look_.empty()) return;
+  waits_for_end_ = false;
+  (void)TakeLook(job, by_itself ? Least::kQuestions : Least::kAFewIterations);
 }
 
-// `last`: a few iterations have to do.
-bool LiveSearch::TakeLook(const job::PreparedJob& job, bool last) {
+bool LiveSearch::TakeLook(const job::PreparedJob& job, Least least) {
   const std::vector<journal::JournalContents> journals = ReadNewest(job);
   job_profile::ProfileMaker maker;
   for (size_t i = 0; i < journals.size(); ++i) maker.Add(Format("journal {}", i), journals[i]);
-  Result<job_profile::JobProfile> profile = maker.Finish();
-  if (!profile.ok() || profile.value().iterations < (last ? 3 : kLookIterations)) {
-    if (last) {
-      no_look_ = !profile.ok()
-                     ? "no collective was called"
-                     : "no iterations were found in the order of calls: call diapason_step() once "
-                       "per iteration";
-    }
+  Result<job_profile::JobProfile> profile = maker.Finish(true);
+  const bool captures = profile.ok() && profile.value().captures;
+  // Before a capture, what the graph will have runs call by call.
+  const size_t iterations = !profile.ok() ? 0
+                            : captures    ? profile.value().after_capture
+                                          : profile.value().iterations;
+  const bool enough = iterations >= (least == Least::kUsual ? kLookIterations : kFewIterations) ||
+                      (captures && least == Least::kQuestions);
+  if (!enough) {
+    graphs_alone_ = captures && iterations < kFewIterations;
+    // A command that ends by itself can be timed as a whole.
+    const bool waits = graphs_alone_ && waits_for_end_;
+    if (least != Least::kUsual && !waits) no_look_ = WhyNone(profile.ok(), captures);
     return false;
   }
   profile_ = std::move(profile).value();
+  if (iterations < kFewIterations) ForgetIterations(&profile_);
   iteration_ = profile_.iteration;
   offers_ = FindOffers(profile_, journals);
   SearchOptions options;
@@ -150,58 +198,50 @@ bool LiveSearch::TakeLook(const job::PreparedJob& job, bool last) {
   return true;
 }
 
-// Opens the store of the job, and finds the journal in which each context is seen best.
+// Opens the store of the job, and the journal in which each context is seen best; those of other
+// ranks are not read.
 bool LiveSearch::StartTrials(const job::PreparedJob& job) {
   agree::StoreOptions wanted;
-  wanted.where = options_.store;
+  const std::string of_job = job.Variable("DIAPASON_STORE");
+  wanted.where = of_job.empty() ? options_.store : of_job;
+  wanted.secret = job.Variable("DIAPASON_SECRET");
   wanted.job = job.Variable("DIAPASON_JOB");
   wanted.existing_only = true;
   Result<std::unique_ptr<agree::CellStore>> store = agree::OpenStore(wanted);
   if (!store.ok()) {
     trouble_ =
-        "the ranks agree in no store that can be reached from here: " + store.status().message();
+        "the ranks agree in no store that can be reached from here: " + store.status().message() +
+        "; name one with --store";
     return false;
   }
-  std::vector<std::string> paths = job.Journals();
-  std::vector<std::unique_ptr<JournalWindow>> windows;
-  std::vector<std::vector<size_t>> calls;  // by window and context
   const std::vector<SearchContext>& contexts = search_->contexts();
-  for (const std::string& path : paths) {
-    auto window = std::make_unique<JournalWindow>(path);
+  std::vector<std::shared_ptr<JournalWindow>> best(contexts.size());
+  std::vector<size_t> most(contexts.size());
+  for (const std::string& path : job.Journals()) {
+    const auto window = std::make_shared<JournalWindow>(path);
     if (!window->Read().ok()) continue;
     const Result<journal::JournalContents> contents = window->Contents();
     if (!contents.ok()) continue;
-    std::vector<size_t> counts(contexts.size());
-    for (const journal::JournalRecord& record : contents.value().records) {
-      const journal::JournalComm* comm = contents.value().Find(record.communicator);
-      if (comm == nullptr || record.kind != journal::RecordKind::kDecision || !record.learning) {
-        continue;
-      }
-      for (size_t i = 0; i < contexts.size(); ++i) {
-        const JobContext& one = contexts[i].context;
-        counts[i] += static_cast<uint8_t>(one.collective) == record.collective &&
-                     one.shape == comm->shape && one.band == SizeBand(record.bytes);
-      }
+    const std::vector<size_t> counts = CountCalls(contents.value(), contexts);
+    for (size_t i = 0; i < contexts.size(); ++i) {
+      if (counts[i] <= most[i]) continue;
+      most[i] = counts[i];
+      best[i] = window;
     }
-    windows.push_back(std::move(window));
-    calls.push_back(std::move(counts));
   }
-  window_of_.assign(contexts.size(), 0);
-  size_t seen = 0;
-  for (size_t i = 0; i < contexts.size(); ++i) {
-    for (size_t w = 1; w < windows.size(); ++w) {
-      if (calls[w][i] > calls[window_of_[i]][i]) window_of_[i] = w;
-    }
-    seen += !windows.empty() && calls[window_of_[i]][i] > 0 ? 1 : 0;
-  }
-  if (seen < contexts.size()) {
-    trouble_ = "the ranks did not agree to be tuned, or make other calls than in the first launch";
+  if (std::find(best.begin(), best.end(), nullptr) != best.end()) {
+    trouble_ =
+        "the ranks did not agree to be tuned, or make other calls than in the first launch; "
+        "`diapason journal check " +
+        job.journal_dir + "/*` says more";
     return false;
   }
   trouble_.clear();
   store_ = std::move(store).value();
   orders_ = std::make_unique<agree::OrderLog>(store_.get());
-  windows_ = std::move(windows);
+  windows_ = std::move(best);
+  const Result<uint64_t> limit = ParseBytes(job.Variable("DIAPASON_JOURNAL_LIMIT"));
+  journal_limit_ = limit.ok() ? limit.value() : kJournalBytes;
   return true;
 }
 
@@ -220,8 +260,9 @@ void LiveSearch::ShareTime(double now) {
 }
 
 bool LiveSearch::NearlyFull() const {
-  return std::any_of(windows_.begin(), windows_.end(), [](const auto& window) {
-    return static_cast<double>(window->offset()) > kNearlyFull * static_cast<double>(kJournalBytes);
+  return std::any_of(windows_.begin(), windows_.end(), [this](const auto& window) {
+    return static_cast<double>(window->offset()) >
+           kNearlyFull * static_cast<double>(journal_limit_);
   });
 }
 
@@ -252,7 +293,7 @@ bool LiveSearch::Give(size_t trial, double now) {
 
 void LiveSearch::TakeResults() {
   const size_t context = search_->current();
-  JournalWindow& window = *windows_[window_of_[context]];
+  JournalWindow& window = *windows_[context];
   const Status read = window.Read();
   Result<journal::JournalContents> contents = window.Contents();
   if (!read.ok() || !contents.ok()) return search_->Lost();
@@ -263,21 +304,26 @@ void LiveSearch::TakeResults() {
   std::vector<JobContext> contexts;
   for (const SearchContext& one : search_->contexts()) contexts.push_back(one.context);
   const job_profile::Timeline& timeline = job.ranks.front();
+  std::vector<JobSetting> asked;
+  for (const Search::Trial& trial : trials_) asked.push_back(trial.setting);
+  std::vector<bool> begun(asked.size());
   for (const job_profile::Call& call : timeline.calls) {
-    if (!call.decided || call.collective != static_cast<uint8_t>(contexts[context].collective) ||
-        SizeBand(call.bytes) != contexts[context].band) {
+    const job_profile::Role& role = job.roles[call.role];
+    if (!call.decided ||
+        !contexts[context].Has(role.library, role.shape, call.collective, call.bytes)) {
       continue;
     }
     search_->Ran(context, call.asked, call.ran);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (asked[i][context] == call.asked) begun[i] = true;
+    }
   }
-  std::vector<JobSetting> asked;
-  for (const Search::Trial& trial : trials_) asked.push_back(trial.setting);
   const std::vector<learn::SegmentResult> results =
       ResultsOf(asked, BlocksOf(timeline, job.roles, contexts, CountedIn(offers_.all[context])));
   for (const learn::SegmentResult& one : results) {
     if (one.seconds > 0) iteration_ = std::min(iteration_, one.seconds);
   }
-  search_->Learn(results);
+  search_->Learn(results, begun);
 }
 
 void LiveSearch::SayProgress(double now) {

@@ -19,6 +19,9 @@ namespace diapason::job_tune {
 struct LiveSearchOptions {
   std::string store;       // where the ranks of the job agree
   double look_limit = 60;  // seconds from the first call on, after which the look must do
+  // Seconds that a launch may take whose calls are all captured, and which shows no iterations: it
+  // is timed as a whole, again and again.
+  double whole_limit = 120;
   // The first answer: what the job does with its time, and what can be tried. Called once.
   std::function<void(const job_profile::JobProfile&, const JobOffers&)> looked;
   // A line about the state of the search. Called now and then.
@@ -38,8 +41,9 @@ class LiveSearch {
   void EndAt(double until) { until_ = until; }
   // Called every few milliseconds while it runs. True: the launch may end.
   bool Poll(const job::PreparedJob& job, double now);
-  // It has ended by itself before there was a look: what it has left is all there is to look at.
-  void LookAtEnd(const job::PreparedJob& job);
+  // It has ended before there was a look: what it has left is all there is to look at. If it has
+  // ended by itself and all its calls are captured, there need not be iterations.
+  void LookAtEnd(const job::PreparedJob& job, bool by_itself);
   // It has ended.
   void End();
 
@@ -48,8 +52,8 @@ class LiveSearch {
   bool over() const { return search_ != nullptr && search_->over(); }
   // REQUIRES: looked().
   const Search& search() const { return *search_; }
-  const JobOffers& offers() const { return offers_; }
-  const job_profile::JobProfile& profile() const { return profile_; }
+  // All that is seen of the job is that its calls were captured in graphs.
+  bool graphs_alone() const { return graphs_alone_; }
   // Why there is no look, and what to do: no calls, no iterations.
   std::string WhyNoLook() const;
   // Why the search did not get on in this launch; "" if it did.
@@ -59,7 +63,9 @@ class LiveSearch {
 
  private:
   bool Look(const job::PreparedJob& job, double now);
-  bool TakeLook(const job::PreparedJob& job, bool last);
+  // What a look has to have.
+  enum class Least { kUsual, kAFewIterations, kQuestions };
+  bool TakeLook(const job::PreparedJob& job, Least least);
   bool StartTrials(const job::PreparedJob& job);
   bool NextTrials(double now);
   bool NearlyFull() const;
@@ -74,6 +80,8 @@ class LiveSearch {
   job_profile::JobProfile profile_;
   double iteration_ = 0;  // seconds, of the fastest setting
   std::string no_look_;
+  bool graphs_alone_ = false;
+  bool waits_for_end_ = true;  // of the launch: it may be timed as a whole
 
   // Of a launch.
   enum class Phase { kLooking, kJoining, kTrying, kResting };
@@ -85,8 +93,9 @@ class LiveSearch {
   double start_up_ = 0;
   std::unique_ptr<agree::CellStore> store_;
   std::unique_ptr<agree::OrderLog> orders_;
-  std::vector<std::unique_ptr<JournalWindow>> windows_;
-  std::vector<size_t> window_of_;  // by context
+  // By context; several may have one.
+  std::vector<std::shared_ptr<JournalWindow>> windows_;
+  uint64_t journal_limit_ = 0;  // bytes
   std::vector<Search::Trial> trials_;
   size_t trial_ = 0;
   double trial_end_ = 0;

@@ -97,20 +97,85 @@ TEST(OffersTest, AContextInWhichNothingElseIsOffered) {
 }
 
 TEST(OffersTest, ThoseWithMostTimeFirstAndThoseThatCannotBeTriedLast) {
-  job_profile::CallClass captured = Class(Collective::kAllReduce, 4 * kBytes, 9e-3);
-  captured.captured = 90;
+  job_profile::CallClass bypassed = Class(Collective::kAllReduce, 4 * kBytes, 9e-3);
+  bypassed.bypassed = 90;
   job_profile::CallClass nameless = Class(Collective::kAllReduce, 8 * kBytes, 1e-3);
   nameless.collective = journal::kNamelessCollective;
   const JobOffers offers =
-      FindOffers(Profile({Class(Collective::kAllReduce, 2 * kBytes, 1e-6), captured, nameless,
+      FindOffers(Profile({Class(Collective::kAllReduce, 2 * kBytes, 1e-6), bypassed, nameless,
                           Class(Collective::kAllReduce, kBytes, 5e-3)}),
                  {Journal({5, 5, 4, 6, 7, 2}, 8)});
   ASSERT_EQ(offers.contexts.size(), 1u);
   ASSERT_EQ(offers.all.size(), 4u);
   EXPECT_EQ(offers.all[0].context.band, SizeBand(kBytes));
-  EXPECT_EQ(offers.all[1].untried, "its calls are captured in CUDA graphs");
+  EXPECT_EQ(offers.all[1].untried, "the library takes a path on which it asks no tuner");
   EXPECT_EQ(offers.all[2].untried, "the library asks no tuner about this collective");
   EXPECT_NE(offers.all[3].untried.find("less than"), std::string::npos);
+  // 10 of 15 ms.
+  EXPECT_NEAR(offers.shares.untried, 0.667, 0.001);
+  EXPECT_EQ(offers.shares.reasons.size(), 2u);
+  EXPECT_EQ(offers.shares.by_launches, 0);
+  EXPECT_EQ(offers.shares.ByLaunchesText(), "");
+  EXPECT_EQ(offers.shares.UntriedText(),
+            "67 % of the collective time cannot be tried at all: the library takes a path on which "
+            "it asks no tuner; the library asks no tuner about this collective");
+}
+
+// Replays that are reported: calls of iterations without a time.
+TEST(OffersTest, CapturedCallsAreTriedByLaunches) {
+  job_profile::CallClass captured = Class(Collective::kAllReduce, kBytes, 0);
+  captured.calls_per_iteration = 3;
+  captured.captured = 90;
+  job_profile::CallClass eager = Class(Collective::kAllReduce, 4 * kBytes, 2e-6);
+  journal::JournalContents journal = Journal({5, 5, 4, 6, 7, 2}, 8);
+  journal.records[0].captured = true;
+  journal.records[1].captured = true;
+  journal.records[1].call = 0;
+  journal::JournalContents other = Journal({5, 5, 4, 6, 7, 2}, 8);
+  for (journal::JournalRecord& record : other.records) record.bytes = 4 * kBytes;
+  const JobOffers offers = FindOffers(Profile({captured, eager}), {journal, other});
+  ASSERT_EQ(offers.by_launches.size(), 1u);
+  EXPECT_EQ(offers.by_launches[0].by_default, (Config{1, 2, 8}));
+  EXPECT_EQ(offers.by_launches[0].offered.size(), 6u);
+  ASSERT_EQ(offers.contexts.size(), 1u);
+  ASSERT_EQ(offers.all.size(), 2u);
+  EXPECT_TRUE(offers.all[1].by_launches);
+  EXPECT_TRUE(offers.all[1].also_captured);
+  EXPECT_FALSE(offers.all[1].unseen);
+  EXPECT_FALSE(offers.all[0].by_launches);
+  // Three calls of 2 us by the library's estimate, beside one that was timed.
+  EXPECT_EQ(offers.shares.of, LookShares::Of::kEstimatedTime);
+  EXPECT_NEAR(offers.shares.by_launches, 0.75, 1e-6);
+  EXPECT_EQ(offers.shares.untried, 0);
+}
+
+// Replays that are not: there is the question alone.
+TEST(OffersTest, GraphsWhoseReplaysAreNotReported) {
+  journal::JournalContents journal = Journal({5, 5, 4, 6, 7, 2}, 8);
+  journal.records.resize(1);
+  journal.records[0].captured = true;
+  journal.records[0].default_algorithm = 1;
+  journal.records[0].default_protocol = 2;
+  journal.records.push_back(journal.records[0]);
+  const JobOffers offers = FindOffers(Profile({}), {journal, journal});
+  EXPECT_TRUE(offers.contexts.empty());
+  ASSERT_EQ(offers.by_launches.size(), 1u);
+  EXPECT_EQ(offers.by_launches[0].by_default, (Config{1, 2, 0}));
+  EXPECT_TRUE(offers.all[0].unseen);
+  EXPECT_EQ(offers.all[0].calls_per_iteration, 2);
+  EXPECT_EQ(offers.all[0].most_bytes, kBytes);
+  EXPECT_NEAR(offers.shares.by_launches, 1, 1e-9);
+}
+
+// Some calls of a context are captured, and most are not: tried inside the job, not verified there.
+TEST(OffersTest, ContextsThatAreAlsoCaptured) {
+  journal::JournalContents journal = Journal({5, 5, 4, 6, 7, 2}, 8);
+  journal.records[0].captured = true;
+  const JobOffers offers =
+      FindOffers(Profile({Class(Collective::kAllReduce, kBytes, 1e-3)}), {journal});
+  ASSERT_EQ(offers.contexts.size(), 1u);
+  EXPECT_TRUE(offers.by_launches.empty());
+  EXPECT_TRUE(offers.all[0].also_captured);
 }
 
 TEST(OffersTest, LlIsLeftOutOfTheNewScheduler) {

@@ -140,11 +140,19 @@ void AddPicture(const JobTuneResult& result, report::JobPage* page) {
       tuned.title += Format(", {:.2f} x as fast [{:.2f}, {:.2f}]", result.gain.gain,
                             result.gain.low, result.gain.high);
     }
-    page->bars_note = Format(
-        "Of launch {}, in which the default and the policy took turns. The bar below the second "
-        "one "
-        "is where it ends by the 95 % interval of the gain over all launches.",
-        result.gain.launch);
+    page->bars_note =
+        result.gain.by_pairs
+            ? Format(
+                  "Of launch {} with the default and launch {} with the policy. The bar below the "
+                  "second one "
+                  "is where it ends by the 95 % interval of the gain over all pairs of launches.",
+                  result.gain.default_launch, result.gain.launch)
+            : Format(
+                  "Of launch {}, in which the default and the policy took turns. The bar below the "
+                  "second "
+                  "one "
+                  "is where it ends by the 95 % interval of the gain over all launches.",
+                  result.gain.launch);
   } else {
     page->settings.push_back(SettingOf(result.look, "library default", classes));
     page->bars_note =
@@ -171,8 +179,14 @@ report::JobPageContext ContextOf(const JobTuneResult& result, const TunedContext
       one.least_bytes == one.most_bytes
           ? AboutBytes(one.most_bytes)
           : Format("{} to {}", AboutBytes(one.least_bytes), AboutBytes(one.most_bytes));
-  context.facts = Format("{}; {:.4g} calls and {} of collective time in an iteration", sizes,
-                         one.calls_per_iteration, Milliseconds(one.seconds));
+  context.facts =
+      one.unseen ? Format("{}; {:.4g} calls in graphs, whose replays the library does not report",
+                          sizes, one.calls_per_iteration)
+      : one.by_launches
+          ? Format("{}; {:.4g} calls in an iteration, in graphs", sizes, one.calls_per_iteration)
+          : Format("{}; {:.4g} calls and {} of collective time in an iteration", sizes,
+                   one.calls_per_iteration, Milliseconds(one.seconds));
+  context.by_launches = one.by_launches;
   context.kept = result.verdict == Verdict::kFaster && !one.chosen.IsDefault();
   context.outcome = !one.untried.empty()     ? "not tried: " + one.untried
                     : one.chosen.IsDefault() ? "nothing that was tried was faster"
@@ -184,7 +198,6 @@ report::JobPageContext ContextOf(const JobTuneResult& result, const TunedContext
     context.tried.push_back({ConfigText(library, collective, tried.config),
                              {tried.gain, tried.low, tried.high},
                              tried.blocks,
-                             tried.by_launches ? "between launches" : "in the job",
                              !one.chosen.IsDefault() && tried.config == one.chosen});
   }
   return context;
@@ -229,7 +242,6 @@ report::JobPage PageOf(const JobTuneResult& result, double now) {
   page.title = "Tuned job: " + Shortened(MaskSecretsIn(result.command));
   page.version = kVersion;
   page.made = now;
-  page.simulated = result.simulated;
   page.verdict = VerdictName(result.verdict);
   page.headline = result.Headline() + ".";
   page.headline[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(page.headline[0])));
@@ -238,17 +250,20 @@ report::JobPage PageOf(const JobTuneResult& result, double now) {
   page.gain = {gain.gain, gain.low, gain.high};
   page.gain_launches = gain.launches;
   page.gain_changes = gain.changes;
+  page.by_pairs = gain.by_pairs;
+  page.unit = result.whole_launches ? "launch" : "iteration";
   page.default_seconds = gain.default_seconds;
   page.tuned_seconds = gain.tuned_seconds;
   if (gain.gain > 0) {
-    page.next =
-        Format("One further launch like these would find {:.3f} to {:.3f} x (95 %). {}",
-               gain.next_low, gain.next_high,
-               gain.launches == 1
-                   ? Format("That launches differ by {:.0f} % is assumed: there is only one.",
-                            100 * gain.spread)
-                   : Format("Launches differ by {:.1f} % beyond what their turns explain.",
-                            100 * gain.spread));
+    const char* const one = gain.by_pairs ? "pair of launches" : "launch";
+    const char* const all = gain.by_pairs ? "Pairs" : "Launches";
+    page.next = Format("One further {} like these would find {:.3f} to {:.3f} x (95 %). ", one,
+                       gain.next_low, gain.next_high);
+    page.next += gain.launches == 1
+                     ? Format("That {}s differ by {:.0f} % is assumed: there is only one.", one,
+                              100 * gain.spread)
+                     : Format("{} differ by {:.1f} %{}.", all, 100 * gain.spread,
+                              gain.by_pairs ? "" : " beyond what their turns explain");
   }
   for (const VerifyingLaunch& one : result.verified) {
     const job_profile::TurnComparison& compared = one.compared;
@@ -259,6 +274,17 @@ report::JobPage PageOf(const JobTuneResult& result, double now) {
          compared.log_gains.size(), compared.default_iterations + compared.policy_iterations,
          compared.default_seconds, compared.policy_seconds,
          decided ? compared.Verdict() : compared.trouble});
+  }
+  for (const VerifyingPair& one : result.pairs) {
+    const double value = one.Decided() ? one.default_seconds / one.policy_seconds : 0;
+    page.verified.push_back({one.policy_launch,
+                             {value, value, value},
+                             0,
+                             one.default_iterations + one.policy_iterations,
+                             one.default_seconds,
+                             one.policy_seconds,
+                             one.trouble,
+                             one.default_launch});
   }
   for (const TunedContext& one : result.contexts) page.contexts.push_back(ContextOf(result, one));
   page.untried = result.Untried();
@@ -272,6 +298,8 @@ report::JobPage PageOf(const JobTuneResult& result, double now) {
   page.use = result.UseCommand();
   AddFacts(result, &page);
   page.notes = result.look.notes;
+  const std::string captured = result.shares.ByLaunchesText();
+  if (!captured.empty()) page.notes.push_back(captured);
   if (result.interrupted) page.notes.insert(page.notes.begin(), "tuning was interrupted");
   return page;
 }

@@ -96,6 +96,38 @@ void PoolOne(const Found& found, PooledGain* pooled) {
 
 }  // namespace
 
+PooledGain PoolPairs(const std::vector<VerifyingPair>& pairs) {
+  PooledGain pooled;
+  pooled.by_pairs = true;
+  std::vector<const VerifyingPair*> counted;
+  std::vector<Found> found;
+  for (const VerifyingPair& one : pairs) {
+    if (!one.Decided()) {
+      ++pooled.undecided;
+      continue;
+    }
+    counted.push_back(&one);
+    // What pairs differ by is all that is known about their error.
+    found.push_back({std::log(one.default_seconds / one.policy_seconds), Square(kLeastError)});
+  }
+  pooled.launches = counted.size();
+  if (counted.empty()) return pooled;
+  if (found.size() == 1) {
+    PoolOne(found[0], &pooled);
+  } else {
+    PoolSeveral(found, &pooled);
+  }
+  std::stable_sort(counted.begin(), counted.end(), [](const auto* a, const auto* b) {
+    return a->default_seconds * b->policy_seconds < b->default_seconds * a->policy_seconds;
+  });
+  const VerifyingPair& middle = *counted[(counted.size() - 1) / 2];
+  pooled.launch = middle.policy_launch;
+  pooled.default_launch = middle.default_launch;
+  pooled.default_seconds = middle.default_seconds;
+  pooled.tuned_seconds = middle.policy_seconds;
+  return pooled;
+}
+
 PooledGain PoolLaunches(const std::vector<VerifyingLaunch>& launches) {
   PooledGain pooled;
   std::vector<const VerifyingLaunch*> counted;
@@ -120,7 +152,7 @@ PooledGain PoolLaunches(const std::vector<VerifyingLaunch>& launches) {
     return a->compared.gain < b->compared.gain;
   });
   const VerifyingLaunch& middle = *counted[(counted.size() - 1) / 2];
-  pooled.launch = middle.launch;
+  pooled.launch = pooled.default_launch = middle.launch;
   pooled.default_seconds = middle.compared.default_seconds;
   pooled.tuned_seconds = middle.compared.policy_seconds;
   return pooled;

@@ -63,6 +63,57 @@ TEST(PoolLaunches, WhoHadTooFewTurnsDoesNotCount) {
   EXPECT_EQ(PoolLaunches({}).launches, 0u);
 }
 
+VerifyingPair Pair(int number, double gain) {
+  return {2 * number, 2 * number + 1, 0.010, 0.010 / gain, 100, 100, ""};
+}
+
+TEST(PoolPairs, TheIntervalIsStudentsOverPairs) {
+  const PooledGain pooled = PoolPairs({Pair(1, 1.2), Pair(2, 1.25), Pair(3, 1.3)});
+  EXPECT_TRUE(pooled.by_pairs);
+  EXPECT_EQ(pooled.launches, 3u);
+  EXPECT_EQ(pooled.changes, 0u);
+  const double mean = (std::log(1.2) + std::log(1.25) + std::log(1.3)) / 3;
+  EXPECT_NEAR(pooled.gain, std::exp(mean), 1e-6);
+  double squares = 0;
+  for (const double gain : {1.2, 1.25, 1.3}) squares += std::pow(std::log(gain) - mean, 2);
+  const double half = 4.302653 * std::sqrt(squares / 2 / 3);
+  EXPECT_NEAR(std::log(pooled.low), mean - half, 1e-4);
+  EXPECT_NEAR(std::log(pooled.high), mean + half, 1e-4);
+  EXPECT_LT(pooled.next_low, pooled.low);
+  // The pair in the middle.
+  EXPECT_EQ(pooled.default_launch, 4);
+  EXPECT_EQ(pooled.launch, 5);
+}
+
+TEST(PoolPairs, PairsThatCouldNotBeTimedDoNotCount) {
+  VerifyingPair failed = Pair(1, 1.2);
+  failed.policy_seconds = 0;
+  const PooledGain none = PoolPairs({failed});
+  EXPECT_EQ(none.launches, 0u);
+  EXPECT_EQ(none.undecided, 1u);
+  EXPECT_EQ(none.gain, 0);
+  const PooledGain one = PoolPairs({failed, Pair(2, 1.2)});
+  EXPECT_EQ(one.launches, 1u);
+  EXPECT_EQ(one.spread, PooledGain::kAssumedSpread);
+  EXPECT_GT(one.low, 1.1);
+}
+
+TEST(PoolPairs, TheIntervalHolds) {
+  const CounterRandom random(5, 0);
+  constexpr int kTries = 2000;
+  int held = 0;
+  uint64_t drawn = 0;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<VerifyingPair> pairs;
+    for (int n = 0; n < 4; ++n)
+      pairs.push_back(Pair(n, 1.1 * std::exp(0.04 * random.Normal(++drawn))));
+    const PooledGain pooled = PoolPairs(pairs);
+    held += pooled.low <= 1.1 && 1.1 <= pooled.high ? 1 : 0;
+  }
+  EXPECT_GT(held, 0.93 * kTries);
+  EXPECT_LT(held, 0.97 * kTries);
+}
+
 TEST(PoolLaunches, LaunchesThatDifferMakeItWide) {
   const PooledGain alike = PoolLaunches({{1, Around(1.2)}, {2, Around(1.202)}, {3, Around(1.198)}});
   const PooledGain apart = PoolLaunches({{1, Around(1.2)}, {2, Around(1.3)}, {3, Around(1.1)}});

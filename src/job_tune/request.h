@@ -14,6 +14,10 @@ struct MetricRequest {
   double tolerance = 1e-3;
 };
 
+inline constexpr int kMostLaunches = 12;
+// What is captured in a graph is tried by launches, so that there have to be more.
+inline constexpr int kMostWithGraphs = 40;
+
 // What a user wants of `diapason tune -- COMMAND`.
 struct Request {
   std::vector<std::string> command;
@@ -23,8 +27,10 @@ struct Request {
   MetricRequest metric;
   std::string between;  // a shell command that runs between two launches; "": none
   int end_signal = SIGTERM;
-  double grace = 30;       // seconds between it and SIGKILL
-  int most_launches = 12;  // of the command
+  double grace = 30;  // seconds between it and SIGKILL
+  // Of the command; 0: kMostLaunches, or kMostWithGraphs where calls are captured in graphs.
+  int most_launches = 0;
+  bool mpi = false;  // an MPI program without NCCL or RCCL, whatever its file shows
 };
 
 }  // namespace diapason::job_tune

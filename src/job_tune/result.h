@@ -25,6 +25,8 @@ struct JobContext {
   friend bool operator==(const JobContext&, const JobContext&) = default;
   // "allreduce up to 32KiB, 4 ranks on 1 node".
   std::string Text() const;
+  // Whether a call of a communicator is one of them; `of`: the number of its collective.
+  bool Has(Library used, const Shape& ranks, uint8_t of, uint64_t bytes) const;
 };
 
 struct TunedContext;
@@ -49,7 +51,6 @@ struct TriedConfig {
   double low = 0;
   double high = 0;
   size_t blocks = 0;
-  bool by_launches = false;       // compared between launches, not inside one
   std::vector<TriedBlock> times;  // of the blocks, where they are known
 };
 
@@ -62,12 +63,47 @@ struct TunedContext {
   std::vector<TriedConfig> tried;  // the fastest first
   Config chosen;                   // default: the library's own stays
   std::string untried;             // why nothing could be tried; "" if something was
+  // Most of its calls are captured in graphs, which keep what they were captured with: what is
+  // tried needs a launch of its own.
+  bool by_launches = false;
+  // Some are, so that turns inside a launch do not show what a row does.
+  bool also_captured = false;
+  // Its calls are in no journal when graphs are replayed: calls_per_iteration is what one rank has
+  // captured.
+  bool unseen = false;
+};
+
+// Of what an iteration spends in collectives: the parts that cannot be tried inside a launch.
+struct LookShares {
+  // What shares are of. Captured calls are not timed: their time is taken from calls of the same
+  // kind that were, or from the library's own estimates.
+  enum class Of { kTime, kEstimatedTime, kCalls };
+  Of of = Of::kTime;
+  double by_launches = 0;  // captured in graphs
+  double untried = 0;      // not at all: no tuner is asked, or ranks cannot count the calls
+  std::vector<std::string> reasons;  // of the latter, those with the largest part first
+
+  // Sentences for the user; "" where there is nothing to say.
+  std::string ByLaunchesText() const;
+  std::string UntriedText() const;
 };
 
 // A fresh launch in which the default and the policy took turns.
 struct VerifyingLaunch {
   int launch = 0;  // its number
   job_profile::TurnComparison compared;
+};
+
+// Two fresh launches one after the other, one with the default and one with the policy.
+struct VerifyingPair {
+  int default_launch = 0;  // their numbers
+  int policy_launch = 0;
+  double default_seconds = 0;  // of an iteration, or of a whole launch; 0: it could not be timed
+  double policy_seconds = 0;
+  size_t default_iterations = 0;  // 0: whole launches
+  size_t policy_iterations = 0;
+  std::string trouble;  // why it does not count
+  bool Decided() const { return default_seconds > 0 && policy_seconds > 0; }
 };
 
 struct LaunchSummary {
@@ -88,6 +124,9 @@ struct LaunchSummary {
 // few as two). Two launches that happen to agree do not make it narrower than the turns of all of
 // them allow.
 struct PooledGain {
+  // Pairs of launches were compared with each other, not turns inside launches: what is said of
+  // launches here is of pairs then, and there are no changes of turns.
+  bool by_pairs = false;
   size_t launches = 0;   // that count
   size_t undecided = 0;  // that do not: they had too few turns
   size_t changes = 0;    // of turns, in those that count
@@ -102,6 +141,7 @@ struct PooledGain {
   // of one launch alone, what is assumed (kAssumedSpread).
   double spread = 0;
   int launch = 0;              // the number of the one with the median gain,
+  int default_launch = 0;      // that of its default: the same unless pairs were compared,
   double default_seconds = 0;  // and the times of its iterations
   double tuned_seconds = 0;
 
@@ -111,6 +151,11 @@ struct PooledGain {
   static constexpr double kAssumedSpread = 0.03;
 };
 PooledGain PoolLaunches(const std::vector<VerifyingLaunch>& launches);
+// The interval is Student's over the logarithms of the pairs' gains.
+PooledGain PoolPairs(const std::vector<VerifyingPair>& pairs);
+
+// "3 fresh launches", "3 pairs of fresh launches".
+std::string LaunchesText(const PooledGain& gain);
 
 enum class Verdict {
   kFaster,         // confirmed: the policy has rows
@@ -144,15 +189,21 @@ struct JobTuneResult {
   job_profile::JobProfile tuned;
   std::vector<TunedContext> contexts;  // those with most time first
   policy::Policy policy;               // confirmed rows
-  std::vector<VerifyingLaunch> verified;
+  LookShares shares;
+  std::vector<VerifyingLaunch> verified;  // in turns
+  std::vector<VerifyingPair> pairs;       // between launches
+  // What was timed are launches from the first call to their end: nothing shows their iterations.
+  bool whole_launches = false;
   PooledGain gain;
   MetricJudgement metric;
   std::vector<LaunchSummary> launches;
   double seconds = 0;  // from the command to this result
   bool interrupted = false;
-  bool simulated = false;  // the library was a played one: no figure was measured
   LeftFiles files;
 
+  // "an iteration takes 8.5 ms", "a launch takes 12.3 s".
+  std::string TakesText(double length) const;
+  std::string TimeText(double length) const;
   // The verdict in one sentence: "an iteration takes 8.5 ms by default and 5.9 ms tuned: ...".
   std::string Headline() const;
   // What could not be tried and why, a sentence each.
@@ -166,6 +217,9 @@ struct JobTuneResult {
 // `counted`: calls whose number per iteration the look has found.
 Status ProfileSettings(const std::vector<std::string>& journals,
                        const job_profile::CountedCalls& counted, JobTuneResult* result);
+// The same from the journals of two launches, one of each setting.
+Status ProfilePair(const std::vector<std::string>& default_journals,
+                   const std::vector<std::string>& policy_journals, JobTuneResult* result);
 
 // The document of `tune -- COMMAND --json`, and result.json: all figures.
 std::string ResultJson(const JobTuneResult& result);

@@ -14,8 +14,11 @@ namespace {
 constexpr double kNearBest = 1.3;
 // No share of the time is too much: this is a run for tuning.
 constexpr double kUnlimited = 1e6;
-// A configuration whose blocks gave no time so often is far slower than the others, or never ran.
+// A configuration that ran and whose blocks gave no time so often is far slower than the others.
 constexpr int kMostUnmeasured = 3;
+// One that never ran in so many blocks, each twice as long as the one before, cannot run. Fewer do
+// not show it: on a busy machine the ranks follow late.
+constexpr int kMostNeverRan = 6;
 constexpr double kFarSlower = 20;
 
 std::pair<int, int> PairOf(const Config& config) { return {config.algorithm, config.protocol}; }
@@ -43,7 +46,7 @@ void Search::Begin() {
     if (PairOf(one.config) != PairOf(context.by_default)) arms.push_back(one);
   }
   channels_added_.clear();
-  unmeasured_.clear();
+  failures_.clear();
   learners_[current_] = learn::MakeLearner(how, Config(), std::move(arms));
   if (!context.by_default.IsDefault()) {
     own_channels_[{current_, PairOf(context.by_default)}] = context.by_default.channels;
@@ -69,7 +72,7 @@ std::vector<Search::Trial> Search::Next() {
       Trial trial{base, segment.calls};
       trial.setting[current_] = segment.config;
       // What gave no time in a block of the usual length is slow: it gets longer.
-      trial.iterations <<= Unmeasured(segment.config);
+      trial.iterations <<= FailuresOf(segment.config).unmeasured;
       trials.push_back(std::move(trial));
     }
     return trials;
@@ -94,7 +97,8 @@ bool Search::gave_up() const {
   return std::any_of(left_.begin(), left_.end(), [](const auto& one) { return one.has_value(); });
 }
 
-void Search::Learn(const std::vector<learn::SegmentResult>& results) {
+void Search::Learn(const std::vector<learn::SegmentResult>& results,
+                   const std::vector<bool>& begun) {
   if (issued_.empty() || results.size() != issued_.size()) return Lost();
   std::vector<learn::SegmentResult> taken = results;
   double reference = 0;
@@ -110,23 +114,28 @@ void Search::Learn(const std::vector<learn::SegmentResult>& results) {
     const Config& config = issued_[i].config;
     if (taken[i].samples > 0) {
       KeepBlock(config, taken[i].seconds, by_default);
-      Unmeasured(config) = 0;
+      FailuresOf(config) = {};
       continue;
     }
     // The default and the best are what the others are compared with.
     if (config.IsDefault() || config == best || reference == 0) continue;
-    if (++Unmeasured(config) >= kMostUnmeasured) taken[i] = {kFarSlower * reference, 1};
+    Failures& failures = FailuresOf(config);
+    ++failures.unmeasured;
+    if (i < begun.size() && !begun[i]) ++failures.never_ran;
+    const bool slow = failures.unmeasured - failures.never_ran >= kMostUnmeasured;
+    if (!slow && failures.never_ran < kMostNeverRan) continue;
+    taken[i] = {kFarSlower * reference, 1};
   }
   learners_[current_]->Learn(epoch_, taken);
   issued_.clear();
   AddFewerChannels();
 }
 
-int& Search::Unmeasured(const Config& config) {
-  for (auto& [known, count] : unmeasured_) {
-    if (known == config) return count;
+Search::Failures& Search::FailuresOf(const Config& config) {
+  for (auto& [known, failures] : failures_) {
+    if (known == config) return failures;
   }
-  return unmeasured_.emplace_back(config, 0).second;
+  return failures_.emplace_back(config, Failures{}).second;
 }
 
 // `default_seconds`: of the default in the same trials; 0: it was not among them.
@@ -210,15 +219,15 @@ std::vector<TriedConfig> Search::TriedIn(size_t context) const {
     if (arm.config.IsDefault()) continue;
     TriedConfig one;
     one.config = arm.config;
-    if (arm.samples > 0) {
-      one.gain = 1 / arm.ratio;
-      one.low = 1 / arm.high;
-      one.high = 1 / arm.low;
-    }
     for (const Measured& known : measured_[context]) {
       if (known.config != arm.config) continue;
       one.blocks = known.blocks;
       one.times = known.beside_default;
+    }
+    if (one.blocks > 0 && arm.samples > 0) {
+      one.gain = 1 / arm.ratio;
+      one.low = 1 / arm.high;
+      one.high = 1 / arm.low;
     }
     tried.push_back(one);
   }

@@ -45,8 +45,9 @@ class Search {
   // Settings to run one after the other; empty: the search is over. Asked again before Learn or
   // Lost, it gives the next ones, and those before are lost.
   std::vector<Trial> Next();
-  // The results of the trials of the last Next, one each (ResultsOf).
-  void Learn(const std::vector<learn::SegmentResult>& results);
+  // The results of the trials of the last Next, one each (ResultsOf). `begun`: whether the job made
+  // a call with the trial's configuration; empty: it did in all.
+  void Learn(const std::vector<learn::SegmentResult>& results, const std::vector<bool>& begun = {});
   void Lost();
   // Ends the search in the context in hand; what is most likely faster there stays in use.
   void GoOn();
@@ -63,7 +64,8 @@ class Search {
   // time there was, what is most likely faster there.
   JobSetting Candidate() const;
   const std::vector<SearchContext>& contexts() const { return contexts_; }
-  // What was tried in a context, the fastest first. The library's own is not among them.
+  // What was tried in a context, the fastest first. The library's own is not among them. What gave
+  // no time has no gain.
   std::vector<TriedConfig> TriedIn(size_t context) const;
   // Blocks that were measured so far.
   size_t blocks() const { return blocks_; }
@@ -71,7 +73,11 @@ class Search {
  private:
   void Begin();
   void AddFewerChannels();
-  int& Unmeasured(const Config& config);
+  struct Failures {
+    int unmeasured = 0;  // blocks in a row that gave no time
+    int never_ran = 0;   // of them, those in which the job made no such call
+  };
+  Failures& FailuresOf(const Config& config);
   Config MostLikely(size_t context) const;
   void KeepBlock(const Config& config, double seconds, double default_seconds);
 
@@ -84,8 +90,8 @@ class Search {
   std::vector<std::optional<Config>> left_;  // by context: what stays where GoOn ended the search
   std::map<std::pair<size_t, std::pair<int, int>>, int> own_channels_;
   std::vector<std::pair<int, int>> channels_added_;  // pairs, of the context in hand
-  // How often in a row a configuration of the context in hand gave no time.
-  std::vector<std::pair<Config, int>> unmeasured_;
+  // Of the configurations of the context in hand.
+  std::vector<std::pair<Config, Failures>> failures_;
   // Blocks that were measured, by context and configuration.
   struct Measured {
     Config config;

@@ -158,6 +158,58 @@ TEST(Search, WhatNeverGivesATimeIsGivenUp) {
   }
   EXPECT_TRUE(search.over());
   EXPECT_TRUE(search.best()[0].IsDefault());
+  EXPECT_FALSE(search.gave_up()) << "it ran, and is far slower";
+}
+
+// On a busy machine the job follows an order late, or not before the next one.
+TEST(Search, WhatRanTooLateIsTriedAgainAndNotCalledSlow) {
+  FakeJob job([](const JobSetting& setting) { return setting[0] == kTreeSimple ? 0.007 : 0.010; },
+              0.05, 6);
+  Search search({ContextOf(15)}, {});
+  int late = 0;
+  uint64_t longest = 0;
+  for (int i = 0; i < 400 && !search.over(); ++i) {
+    const std::vector<Search::Trial> trials = search.Next();
+    if (trials.empty()) break;
+    std::vector<learn::SegmentResult> results = job.Run(trials);
+    std::vector<bool> begun(trials.size(), true);
+    for (size_t t = 0; t < trials.size(); ++t) {
+      if (trials[t].setting[0] != kTreeSimple || late == 5) continue;
+      ++late;
+      results[t] = {};
+      begun[t] = false;
+      longest = std::max(longest, trials[t].iterations);
+    }
+    search.Learn(results, begun);
+  }
+  EXPECT_TRUE(search.over());
+  EXPECT_EQ(late, 5);
+  EXPECT_GE(longest, 64u) << "trials become longer";
+  EXPECT_EQ(search.best()[0], kTreeSimple);
+  EXPECT_FALSE(search.gave_up());
+}
+
+TEST(Search, WhatNeverRanHasNoGain) {
+  FakeJob job([](const JobSetting&) { return 0.010; }, 0.05, 5);
+  Search search({ContextOf(15)}, {});
+  for (int i = 0; i < 400 && !search.over(); ++i) {
+    const std::vector<Search::Trial> trials = search.Next();
+    if (trials.empty()) break;
+    std::vector<learn::SegmentResult> results = job.Run(trials);
+    std::vector<bool> begun(trials.size(), true);
+    for (size_t t = 0; t < trials.size(); ++t) {
+      if (trials[t].setting[0].algorithm != kTree) continue;
+      results[t] = {};
+      begun[t] = false;
+    }
+    search.Learn(results, begun);
+  }
+  EXPECT_TRUE(search.over());
+  EXPECT_TRUE(search.best()[0].IsDefault());
+  for (const TriedConfig& one : search.TriedIn(0)) {
+    EXPECT_EQ(one.gain > 0, one.blocks > 0);
+    EXPECT_EQ(one.blocks > 0, one.config.algorithm == kRing) << one.config.algorithm;
+  }
 }
 
 TEST(Search, WithoutContextsItIsOver) {

@@ -99,7 +99,7 @@ void AddContexts(JobTuneResult* result) {
   second.seconds = 0.9e-3;
   second.tried.clear();
   second.chosen = {};
-  second.untried = "its calls are captured in CUDA graphs, and there was no time for launches";
+  second.untried = "groups of several calls, of library 2.29 and later";
   result->contexts.push_back(second);
 }
 
@@ -110,8 +110,8 @@ JobTuneResult Faster() {
   result.command = "torchrun --nproc-per-node 4 serve.py --token SECRET=abc";
   result.verdict = Verdict::kFaster;
   result.look = Profile(8.6e-3, 5.1e-3, 0.9e-3, 0.5e-3);
-  result.look.untried_calls = 480;
-  result.look.untried_seconds = 0.9e-3;
+  result.shares.untried = 0.15;
+  result.shares.reasons = {"groups of several calls, of library 2.29 and later"};
   result.by_default = Profile(8.5e-3, 5.0e-3, 0.9e-3, 0.5e-3);
   result.tuned = Profile(5.9e-3, 2.5e-3, 0.9e-3, 0.6e-3);
   AddContexts(&result);
@@ -135,6 +135,23 @@ JobTuneResult Faster() {
                      {7, "verify 4", 12.0, 0, true, "launch-7.log"}};
   result.seconds = 262;
   result.metric = {MetricJudgement::Verdict::kUnchanged, 2.1234, 2.1236, 1e-4, 1e-3};
+  return result;
+}
+
+JobTuneResult FasterByPairs() {
+  JobTuneResult result = Faster();
+  result.contexts[0].by_launches = result.contexts[0].unseen = true;
+  result.contexts[0].seconds = 0;
+  result.shares.of = LookShares::Of::kEstimatedTime;
+  result.shares.by_launches = 0.85;
+  result.verified.clear();
+  result.pairs = {{4, 5, 8.5e-3, 5.9e-3, 200, 220, ""},
+                  {7, 6, 8.6e-3, 5.9e-3, 200, 220, ""},
+                  {8, 9, 8.4e-3, 5.9e-3, 200, 220, ""},
+                  {10, 11, 8.4e-3, 0, 200, 0, "the command was ended by SIGKILL"}};
+  result.gain = PoolPairs(result.pairs);
+  result.by_default = result.tuned = {};
+  result.metric = {};
   return result;
 }
 

@@ -1,7 +1,6 @@
 #include "journal/writer.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -22,16 +21,6 @@ namespace {
 
 constexpr size_t kBufferBytes = 64 * 1024;
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
-constexpr auto kStopLimit = std::chrono::milliseconds(2000);
-
-timespec Later(std::chrono::milliseconds delay) {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  const int64_t nanoseconds = time.tv_nsec + (delay.count() % 1000) * 1000000;
-  time.tv_sec += delay.count() / 1000 + nanoseconds / 1000000000;
-  time.tv_nsec = nanoseconds % 1000000000;
-  return time;
-}
 
 // Why an existing file cannot become the journal; "" if it can.
 std::string WhyNot(const struct stat& info, bool shared) {
@@ -82,61 +71,48 @@ std::string ExpandPath(const std::string& pattern, const std::string& pid) {
   return path;
 }
 
-Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
-  std::string path = ExpandPath(options.path, std::to_string(getpid()));
-  Result<Descriptor> file = OpenAlone(path, options.shared);
+Result<OwnFile> OpenOwnFile(const std::string& pattern, bool shared) {
+  std::string path = ExpandPath(pattern, std::to_string(getpid()));
+  Result<Descriptor> file = OpenAlone(path, shared);
   if (!file.ok() && file.status().message() == kInUse) {
     path += Format(".{}", static_cast<int>(getpid()));
-    file = OpenAlone(path, options.shared);
+    file = OpenAlone(path, shared);
   }
-  if (!file.ok()) return file.status().WithContext("cannot write the journal '" + path + "'");
-  std::unique_ptr<Journal> journal(new Journal(std::move(file).value(), path, options));
-  // Signals are for the program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&journal->thread_, nullptr, RunThread, journal.get());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) return IoError("cannot start the journal's thread: " + ErrnoText(error));
-  journal->running_ = true;
+  if (!file.ok()) return file.status().WithContext("'" + path + "'");
+  return OwnFile{std::move(file).value(), std::move(path)};
+}
+
+Result<std::unique_ptr<Journal>> Journal::Open(const Options& options) {
+  Result<OwnFile> file = OpenOwnFile(options.path, options.shared);
+  if (!file.ok()) return IoError("cannot write the journal " + file.status().message());
+  std::unique_ptr<Journal> journal(
+      new Journal(std::move(file.value().descriptor), file.value().path, options));
+  const Status started = journal->thread_.Start("diapason-jrnl");
+  if (!started.ok()) return IoError("cannot start the journal's thread: " + started.message());
   return journal;
 }
 
 Journal::Journal(Descriptor file, std::string path, const Options& options)
     : path_(std::move(path)),
       limit_(options.limit),
-      owner_(getpid()),
       file_(std::move(file)),
-      ring_(options.records) {
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&wake_, &monotonic);
-  pthread_cond_init(&drained_cond_, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+      ring_(options.records),
+      thread_(kPollInterval, [this](bool last) { Drain(last); }) {
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
   ++headlines_added_;
   headlines_.push_back(
       Format("{{\"type\":\"journal\",\"version\":{},\"diapason\":\"{}\",\"host\":{},\"pid\":{},"
              "\"time_ns\":{}}}",
-             kFormatVersion, kVersion, JsonBytes(HostName()), static_cast<int>(owner_),
+             kFormatVersion, kVersion, JsonBytes(HostName()), static_cast<int>(getpid()),
              static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec));
 }
 
-Journal::~Journal() {
-  Stop();
-  if (!Mine()) return;
-  pthread_cond_destroy(&wake_);
-  pthread_cond_destroy(&drained_cond_);
-}
-
-bool Journal::Mine() const { return getpid() == owner_; }
+Journal::~Journal() { Stop(); }
 
 void Journal::AddCommunicator(const JournalComm& communicator) {
   if (!Mine()) return;  // see failure()
-  const MutexLock lock(&mutex_);
+  const MutexLock lock(thread_.mutex());
   if (libraries_.size() <= communicator.number) libraries_.resize(communicator.number + 1);
   libraries_[communicator.number] = communicator.library;
   headlines_.push_back(CommunicatorLine(communicator));
@@ -144,90 +120,42 @@ void Journal::AddCommunicator(const JournalComm& communicator) {
 }
 
 bool Journal::Flush(std::chrono::milliseconds limit) {
-  if (!Mine() || !running_) return false;
+  if (!Mine()) return false;
   const uint64_t wanted = ring_.pushed();
-  const timespec deadline = Later(limit);
-  const MutexLock lock(&mutex_);
-  const uint64_t wanted_headlines = headlines_added_;
-  while (drained_ < wanted || headlines_drained_ < wanted_headlines) {
-    flush_wanted_ = true;
-    pthread_cond_signal(&wake_);
-    if (pthread_cond_timedwait(&drained_cond_, &mutex_, &deadline) != 0) return false;
+  uint64_t wanted_headlines = 0;
+  {
+    const MutexLock lock(thread_.mutex());
+    wanted_headlines = headlines_added_;
   }
-  return failure_.empty();
+  const bool reached = thread_.Flush(
+      limit, [&] { return drained_ >= wanted && headlines_drained_ >= wanted_headlines; });
+  return reached && failure().empty();
 }
 
-void Journal::Stop() {
-  if (!Mine() || !running_) return;
-  running_ = false;
-  {
-    const MutexLock lock(&mutex_);
-    stop_wanted_ = true;
-    pthread_cond_signal(&wake_);
-  }
-  // A hanging disk must not block the end of the process.
-  const timespec deadline = Later(kStopLimit);
-  bool finished = false;
-  {
-    const MutexLock lock(&mutex_);
-    while (!finished_) {
-      if (pthread_cond_timedwait(&drained_cond_, &mutex_, &deadline) != 0) break;
-    }
-    finished = finished_;
-  }
-  if (finished) {
-    pthread_join(thread_, nullptr);
-  } else {
-    pthread_detach(thread_);
-  }
-}
+void Journal::Stop() { thread_.Stop(); }
 
 std::string Journal::failure() {
   // In a forked child the lock may be held by a thread that does not exist there.
   if (!Mine()) return "";
-  const MutexLock lock(&mutex_);
+  const MutexLock lock(thread_.mutex());
   return failure_;
 }
 
-void* Journal::RunThread(void* self) {
-  pthread_setname_np(pthread_self(), "diapason-jrnl");
+void Journal::Drain(bool last) {
   try {
-    static_cast<Journal*>(self)->Run();
+    WriteAdded();
+    if (!last) return;
+    Append(Format("{{\"type\":\"end\",\"dropped\":{}}}", dropped()));
+    WriteBuffer();
   } catch (...) {
-    // Out of memory at the end: the last line is missing.
+    // Out of memory: these records are lost. The next round may succeed.
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    buffer_.clear();
+    NoteDrained();
   }
-  auto* journal = static_cast<Journal*>(self);
-  const MutexLock lock(&journal->mutex_);
-  journal->finished_ = true;
-  pthread_cond_broadcast(&journal->drained_cond_);
-  return nullptr;
 }
 
-void Journal::Run() {
-  bool stop = false;
-  while (!stop) {
-    {
-      const MutexLock lock(&mutex_);
-      if (!stop_wanted_ && !flush_wanted_) {
-        const timespec deadline = Later(kPollInterval);
-        pthread_cond_timedwait(&wake_, &mutex_, &deadline);
-      }
-      stop = stop_wanted_;
-    }
-    try {
-      Drain();
-    } catch (...) {
-      // Out of memory: these records are lost. The next round may succeed.
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-      buffer_.clear();
-      TellDrained();
-    }
-  }
-  Append(Format("{{\"type\":\"end\",\"dropped\":{}}}", dropped()));
-  WriteBuffer();
-}
-
-void Journal::Drain() {
+void Journal::WriteAdded() {
   // A communicator's line is queued before its first record is pushed. So read the number of
   // records first, then take the lines, and pop no more records than that. (This also bounds a
   // flush while producers are busy.)
@@ -235,7 +163,7 @@ void Journal::Drain() {
   std::vector<std::string> headlines;
   std::vector<Library> libraries;
   {
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(thread_.mutex());
     libraries = libraries_;
     headlines.swap(headlines_);
     headlines_taken_ += headlines.size();
@@ -255,22 +183,20 @@ void Journal::Drain() {
     Append(Format("{{\"type\":\"dropped\",\"count\":{}}}", lost));
   }
   WriteBuffer();
-  TellDrained();
+  NoteDrained();
 }
 
-void Journal::TellDrained() {
-  const MutexLock lock(&mutex_);
+void Journal::NoteDrained() {
+  const MutexLock lock(thread_.mutex());
   drained_ = popped_;
   headlines_drained_ = headlines_taken_;
-  flush_wanted_ = false;
-  pthread_cond_broadcast(&drained_cond_);
 }
 
 void Journal::Append(const std::string& line) {
   if (full_) return;
   if (written_bytes_ + buffer_.size() + line.size() + 1 > limit_) {
     full_ = true;
-    const MutexLock lock(&mutex_);
+    const MutexLock lock(thread_.mutex());
     failure_ = Format("the journal '{}' has reached its limit of {} bytes", path_, limit_);
     return;
   }
@@ -286,7 +212,7 @@ void Journal::WriteBuffer() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       full_ = true;
-      const MutexLock lock(&mutex_);
+      const MutexLock lock(thread_.mutex());
       failure_ = Format("cannot write the journal '{}': {}", path_, ErrnoText(errno));
       break;
     }

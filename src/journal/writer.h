@@ -1,8 +1,5 @@
 #pragma once
 
-#include <pthread.h>
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -11,6 +8,7 @@
 
 #include "base/descriptor.h"
 #include "base/status.h"
+#include "journal/drain_thread.h"
 #include "journal/record.h"
 #include "journal/ring.h"
 
@@ -20,12 +18,23 @@ namespace diapason::journal {
 // and %% by a percent sign.
 std::string ExpandPath(const std::string& pattern, const std::string& pid);
 
+// An empty file that this process alone writes.
+struct OwnFile {
+  Descriptor descriptor;
+  std::string path;
+};
+// Creates the file of ExpandPath(pattern), or empties it. If another process is writing it, the
+// process id is added to the name. Only the user may read it, unless it is shared; the permissions
+// of an existing file are restricted. Symbolic links are not followed, and a file that belongs to
+// another user or has a second hard link is refused. An error says only the reason.
+Result<OwnFile> OpenOwnFile(const std::string& pattern, bool shared);
+
 // The journal of one process: a bounded ring that the decision path fills without waiting, and a
 // thread that writes the records as lines of a file. A record that is lost is counted, and the
 // count is written to the file.
 //
-// Add() may be called from any thread at any time. The thread blocks all signals. After fork() the
-// child has no such thread: its records are dropped, and Flush and Stop do nothing there.
+// Add() may be called from any thread at any time. After fork() the child has no thread
+// (drain_thread.h): its records are dropped, and Flush and Stop do nothing there.
 class Journal {
  public:
   struct Options {
@@ -34,10 +43,7 @@ class Journal {
     uint64_t limit = 1ull << 30;  // bytes of the file
     bool shared = false;          // others may read it, as far as the umask permits
   };
-  // Creates the file and starts the thread. If another process is writing the file, the process id
-  // is added to the name. Only the user may read the file, unless it is shared; the permissions of
-  // an existing file are restricted. Symbolic links are not followed, and a file that belongs to
-  // another user or has a second hard link is refused.
+  // Creates the file (OpenOwnFile) and starts the thread.
   static Result<std::unique_ptr<Journal>> Open(const Options& options);
   ~Journal();
   Journal(const Journal&) = delete;
@@ -62,40 +68,30 @@ class Journal {
   // Empty, or why writing has stopped.
   std::string failure();
   // Whether this object belongs to the calling process, and not to its parent before a fork.
-  bool Mine() const;
+  bool Mine() const { return thread_.Mine(); }
 
  private:
   Journal(Descriptor file, std::string path, const Options& options);
-  static void* RunThread(void* self);
-  void Run();
-  // Moves the ring's records to the file; called by the thread only.
-  void Drain();
-  // Everything taken so far is in the file, or lost: wakes the waiting callers.
-  void TellDrained();
+  // On the thread: moves the ring's records to the file.
+  void Drain(bool last);
+  void WriteAdded();
+  // Everything taken so far is in the file, or lost.
+  void NoteDrained();
   void Append(const std::string& line);
   void WriteBuffer();
 
   const std::string path_;
   const uint64_t limit_;
-  const pid_t owner_;
   Descriptor file_;
   Ring<JournalRecord> ring_;
   std::atomic<uint64_t> dropped_{0};
-  pthread_t thread_{};
-  bool running_ = false;
 
-  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t wake_;  // against the monotonic clock
-  pthread_cond_t drained_cond_;
-  // Guarded by mutex_.
+  // Guarded by the thread's mutex.
   std::vector<std::string> headlines_;  // communicator lines not yet in the file
   std::vector<Library> libraries_;      // by communicator number
   uint64_t headlines_added_ = 0;
   uint64_t headlines_drained_ = 0;
   uint64_t drained_ = 0;  // records written or dropped so far
-  bool flush_wanted_ = false;
-  bool stop_wanted_ = false;
-  bool finished_ = false;  // the thread has written its last line
   std::string failure_;
 
   // Used by the thread only.
@@ -105,6 +101,8 @@ class Journal {
   uint64_t popped_ = 0;
   uint64_t headlines_taken_ = 0;
   bool full_ = false;
+
+  DrainThread thread_;  // last: it ends before what it uses
 };
 
 }  // namespace diapason::journal

@@ -119,6 +119,42 @@ TEST(RankEnvironment, SetsOursOverWhatIsInherited) {
   EXPECT_EQ(RankEnvironment(inherited, {4, 5, 6}, 3, {"B=3", "B=4=4", "NEW="}), expected);
 }
 
+TEST(RankEnvironment, RanksOfSeveralHostsAreNumberedByHost) {
+  LocalJobInfo info;
+  info.ranks = 4;
+  info.nodes = 3;
+  info.node_rank = 2;
+  info.master = "node0";
+  const std::vector<std::string> variables = RankEnvironment(MapEnvironment({}), info, 1, {});
+  for (const char* expected :
+       {"RANK=9", "LOCAL_RANK=1", "WORLD_SIZE=12", "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=node0"}) {
+    EXPECT_NE(std::find(variables.begin(), variables.end(), expected), variables.end()) << expected;
+  }
+}
+
+TEST(CompleteShared, SaysWhatIsMissing) {
+  LocalJobInfo info;
+  info.nodes = 2;
+  info.node_rank = 1;
+  info.master = "";
+  const auto missing = [&](std::map<std::string, std::string> variables, int port) {
+    LocalJobInfo tried = info;
+    return CompleteShared(MapEnvironment(std::move(variables)), port, &tried).message();
+  };
+  EXPECT_NE(missing({}, 1).find("--master"), std::string::npos);
+  EXPECT_NE(missing({{"MASTER_ADDR", "node0"}}, 0).find("--port"), std::string::npos);
+  EXPECT_NE(missing({{"MASTER_ADDR", "node0"}, {"MASTER_PORT", "x"}}, 0).find("MASTER_PORT is 'x'"),
+            std::string::npos);
+  EXPECT_NE(missing({{"MASTER_ADDR", "node0"}}, 1).find("DIAPASON_SECRET_FILE"), std::string::npos);
+  const MapEnvironment all({{"MASTER_ADDR", "node0"},
+                            {"MASTER_PORT", "29500"},
+                            {"DIAPASON_SECRET_FILE", "/shared/secret"}});
+  ASSERT_TRUE(CompleteShared(all, 0, &info).ok());
+  EXPECT_EQ(info.master, "node0");
+  EXPECT_EQ(info.port, 29500);
+  EXPECT_EQ(info.secret_file, "/shared/secret");
+}
+
 TEST(CheckAssignment, WantsANameThatIsNotOurs) {
   EXPECT_TRUE(CheckAssignment("A=").ok());
   EXPECT_TRUE(CheckAssignment("OMP_NUM_THREADS=2").ok());

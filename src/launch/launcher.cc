@@ -1,6 +1,11 @@
 #include "launch/launcher.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/environment.h"
 #include "base/file.h"
@@ -124,6 +129,43 @@ Result<std::vector<std::string>> ReadHostFile(const std::string& path) {
   }
   if (hosts.empty()) return Invalid("'" + path + "' names no host");
   return hosts;
+}
+
+std::string HostOfFirstRank(const std::vector<std::string>& hosts, const std::string& own_name,
+                            const std::vector<std::string>& own_addresses) {
+  const auto short_name = [](const std::string& name) { return name.substr(0, name.find('.')); };
+  for (const std::string& host : hosts) {
+    // Ranks on other hosts cannot use a loopback address.
+    if (host == "localhost" || host.starts_with("127.")) return own_name;
+    const bool address =
+        std::find(own_addresses.begin(), own_addresses.end(), host) != own_addresses.end();
+    if (address || host == own_name) return host;
+    const bool both_full =
+        host.find('.') != std::string::npos && own_name.find('.') != std::string::npos;
+    if (!both_full && short_name(host) == short_name(own_name)) return host;
+  }
+  return hosts.empty() ? "" : hosts.front();
+}
+
+std::vector<std::string> OwnAddresses() {
+  std::vector<std::string> addresses;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return addresses;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    const int family = each->ifa_addr->sa_family;
+    const void* address = nullptr;
+    if (family == AF_INET)
+      address = &reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr;
+    if (family == AF_INET6)
+      address = &reinterpret_cast<const sockaddr_in6*>(each->ifa_addr)->sin6_addr;
+    if (address == nullptr || ::inet_ntop(family, address, text.data(), text.size()) == nullptr)
+      continue;
+    addresses.emplace_back(text.data());
+  }
+  ::freeifaddrs(first);
+  return addresses;
 }
 
 }  // namespace diapason::launch

@@ -14,7 +14,7 @@ struct Launcher {
   Kind kind = Kind::kLocal;
   int nodes = 1;
   int ranks = 1;                   // in all
-  std::string first_host;          // of the host file; where rank 0 will be
+  std::string first_host;          // where rank 0 will be: HostOfFirstRank
   std::string host_file;           // mpirun's; "" for none
   std::vector<std::string> extra;  // more arguments for mpirun or srun, before the program
   std::string self;                // this program, started again as the helper kLocalLaunch
@@ -37,5 +37,13 @@ Result<std::vector<std::pair<std::string, std::string>>> ParseAssignments(const 
 
 // The hosts of an mpirun host file, each once: "n1 slots=8" and "n1:8" are n1.
 Result<std::vector<std::string>> ReadHostFile(const std::string& path);
+
+// Where mpirun starts rank 0: on the host it runs on if the host file has it (by its name or one of
+// its addresses), otherwise on the first host of the file.
+std::string HostOfFirstRank(const std::vector<std::string>& hosts, const std::string& own_name,
+                            const std::vector<std::string>& own_addresses);
+
+// The numeric addresses of this host's interfaces.
+std::vector<std::string> OwnAddresses();
 
 }  // namespace diapason::launch

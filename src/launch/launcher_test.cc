@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace diapason::launch {
@@ -51,4 +52,18 @@ TEST(LauncherTest, BuildsWhatEachLauncherWants) {
 }
 
 }  // namespace
+
+// As Open MPI 4.1 does it: rank 0 is beside mpirun where the host file allows it.
+TEST(LauncherTest, HostOfTheFirstRank) {
+  const std::vector<std::string> hosts = {"n1", "n2", "10.0.0.3", "n4.site"};
+  EXPECT_EQ(HostOfFirstRank(hosts, "login", {"127.0.0.1", "10.0.0.9"}), "n1");
+  EXPECT_EQ(HostOfFirstRank(hosts, "n2", {}), "n2");
+  EXPECT_EQ(HostOfFirstRank(hosts, "n2.site", {}), "n2");
+  EXPECT_EQ(HostOfFirstRank(hosts, "n3", {"127.0.0.1", "10.0.0.3"}), "10.0.0.3");
+  EXPECT_EQ(HostOfFirstRank(hosts, "n4.other", {}), "n1");
+  EXPECT_EQ(HostOfFirstRank({"n1", "localhost"}, "n7", {}), "n7");
+  const std::vector<std::string> own = OwnAddresses();
+  EXPECT_NE(std::find(own.begin(), own.end(), "127.0.0.1"), own.end());
+}
+
 }  // namespace diapason::launch

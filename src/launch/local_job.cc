@@ -85,16 +85,17 @@ Status LocalJob::StartRank(int number) {
   start.environment = options_.environments[static_cast<size_t>(number)];
   // Without a terminal of its own a rank could not be stopped for reading this one, but it would
   // take from the shell what a person types.
-  const bool takes_input = number == 0 && ::isatty(STDIN_FILENO) == 0;
+  const int name = NameOf(static_cast<size_t>(number));
+  const bool takes_input = name == 0 && ::isatty(STDIN_FILENO) == 0;
   start.streams[0] = takes_input ? process::kInherited : process::kNowhere;
   Descriptor theirs[2];
   for (int which = 0; which < 2; ++which) {
     const std::string log = options_.log_dir.empty() ? ""
                                                      : Format("{}/rank-{}.{}", options_.log_dir,
-                                                              number, which == 0 ? "out" : "err");
+                                                              name, which == 0 ? "out" : "err");
     Sink* shown = which == 0 ? &out_ : err_;
     ASSIGN_OR_RETURN(theirs[which],
-                     rank.streams[which].Open(number, options_.prefix ? shown : nullptr, log));
+                     rank.streams[which].Open(name, options_.prefix ? shown : nullptr, log));
     start.streams[which + 1] = theirs[which].get();
   }
   int exec_error = 0;
@@ -296,7 +297,8 @@ void LocalJob::CheckRank(size_t number) {
     const std::string how = exited ? Format("exited with status {}", info.si_status)
                                    : "was killed by " + SignalName(info.si_status) +
                                          (info.si_code == CLD_DUMPED ? " (core dumped)" : "");
-    Say(Format("rank {} (pid {}) {}{}", number, static_cast<int>(rank.pid), how,
+    const std::string host = options_.host.empty() ? "" : "host " + options_.host + ", ";
+    Say(Format("rank {} ({}pid {}) {}{}", NameOf(number), host, static_cast<int>(rank.pid), how,
                Running() > 0 ? "; ending the others" : ""));
     status_ = status;
     BeginEnding(SIGTERM);

@@ -17,6 +17,8 @@ struct LocalJobOptions {
   std::vector<std::string> command;
   // One for each rank.
   std::vector<std::vector<std::string>> environments;
+  int first_rank = 0;  // what the first of them is called
+  std::string host;    // named beside ranks in messages; "": it is not
   bool prefix = false;
   std::string log_dir;  // "": no files
   std::chrono::milliseconds grace{5000};
@@ -54,6 +56,7 @@ class LocalJob {
 
   Status Start();
   Status StartRank(int number);
+  int NameOf(size_t number) const { return options_.first_rank + static_cast<int>(number); }
 
   void Wait();
   int MillisecondsToWait() const;

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/environment.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "launch/local_job.h"
 #include "launch/rank_environment.h"
@@ -44,6 +45,27 @@ int CoresPerRank(int ranks) {
 
 std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(std::llround(std::ceil(seconds * 1000)));
+}
+
+// Makes the secret of a job on this host alone.
+Result<LocalJobInfo> InfoOf(const LocalLaunchOptions& options, LaunchSecret* secret,
+                            const std::function<void(const std::string&)>& warn) {
+  LocalJobInfo info;
+  info.ranks = options.ranks;
+  info.threads = CoresPerRank(options.ranks);
+  if (options.nodes > 1) {
+    info.nodes = options.nodes;
+    info.node_rank = options.node_rank;
+    info.master = options.master;
+    RETURN_IF_ERROR(CompleteShared(ProcessEnvironment(), options.port, &info));
+    return info;
+  }
+  std::string warning;
+  ASSIGN_OR_RETURN(info.port, ChoosePort(options.port, ProcessEnvironment(), &warning));
+  if (!warning.empty()) warn(warning);
+  RETURN_IF_ERROR(secret->Make());
+  info.secret_file = secret->path();
+  return info;
 }
 
 // "RANKS [--env NAME=VALUE]... -- COMMAND...", as LocalLaunchWords writes it.
@@ -97,9 +119,8 @@ std::vector<std::string> LocalLaunchWords(
 Result<int> LaunchLocally(const LocalLaunchOptions& options,
                           const std::function<void(const std::string&)>& warn) {
   DiscardOutputOfRanks();
-  std::string warning;
-  ASSIGN_OR_RETURN(const int port, ChoosePort(options.port, ProcessEnvironment(), &warning));
-  if (!warning.empty()) warn(warning);
+  const auto secret = std::make_shared<LaunchSecret>();
+  ASSIGN_OR_RETURN(const LocalJobInfo info, InfoOf(options, secret.get(), warn));
   if (!options.log_dir.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.log_dir, error);
@@ -113,10 +134,9 @@ Result<int> LaunchLocally(const LocalLaunchOptions& options,
   job.log_dir = options.log_dir;
   job.grace = Milliseconds(options.grace);
   job.timeout = Milliseconds(options.timeout);
-  const auto secret = std::make_shared<LaunchSecret>();
-  RETURN_IF_ERROR(secret->Make());
   job.secret = secret;
-  const LocalJobInfo info{options.ranks, port, CoresPerRank(options.ranks), secret->path()};
+  job.first_rank = info.first_rank();
+  if (info.nodes > 1) job.host = HostName();
   for (int rank = 0; rank < options.ranks; ++rank) {
     job.environments.push_back(
         RankEnvironment(ProcessEnvironment(), info, rank, options.assignments));

@@ -11,11 +11,15 @@
 namespace diapason::launch {
 
 inline constexpr int kMostLocalRanks = 4096;
+inline constexpr int kMostNodes = 16384;
 
-// A program to be started as several ranks on this host.
+// A program to be started as several ranks on this host: the whole job, or this host's share of it.
 struct LocalLaunchOptions {
-  int ranks = 1;
-  int port = 0;  // MASTER_PORT; 0: the variable's, else a free one
+  int ranks = 1;       // on this host
+  int nodes = 1;       // hosts, each with so many ranks
+  int node_rank = 0;   // this one
+  std::string master;  // MASTER_ADDR: the host of rank 0; "": the variable's
+  int port = 0;        // MASTER_PORT; 0: the variable's, else a free one
   bool prefix = false;
   double grace = 5;                      // seconds that ranks have to end before they are killed
   double timeout = 0;                    // seconds until everything is ended; 0: never

@@ -151,9 +151,11 @@ std::vector<std::string> RankEnvironment(const Environment& inherited, const Loc
     if (SaysPlaceInJob(name)) continue;
     if (const auto value = inherited.Get(name)) variables[name] = *value;
   }
-  variables["RANK"] = variables["LOCAL_RANK"] = std::to_string(rank);
-  variables["WORLD_SIZE"] = variables["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks);
-  variables["MASTER_ADDR"] = "localhost";
+  variables["RANK"] = std::to_string(place.first_rank() + rank);
+  variables["LOCAL_RANK"] = std::to_string(rank);
+  variables["WORLD_SIZE"] = std::to_string(place.nodes * place.ranks);
+  variables["LOCAL_WORLD_SIZE"] = std::to_string(place.ranks);
+  variables["MASTER_ADDR"] = place.master;
   variables["MASTER_PORT"] = std::to_string(place.port);
   if (!place.secret_file.empty()) variables["DIAPASON_SECRET_FILE"] = place.secret_file;
   variables.try_emplace("OMP_NUM_THREADS", std::to_string(place.threads));
@@ -167,6 +169,22 @@ std::vector<std::string> RankEnvironment(const Environment& inherited, const Loc
   return result;
 }
 
+namespace {
+
+// A port from a variable; 0 if it is not set.
+Result<int> PortOf(const Environment& inherited) {
+  const auto variable = inherited.Get("MASTER_PORT");
+  if (!variable || variable->empty()) return 0;
+  uint64_t number = 0;
+  if (!ParseUnsigned(*variable, &number) || number == 0 || number > kMaxPort) {
+    return Invalid(Format("MASTER_PORT is '{}', not a port (1 to {}); unset it or give --port",
+                          variable->c_str(), kMaxPort));
+  }
+  return static_cast<int>(number);
+}
+
+}  // namespace
+
 Result<int> ChoosePort(int wanted, const Environment& inherited, std::string* warning) {
   if (wanted != 0) {
     const int error = TryPort(wanted);
@@ -176,14 +194,8 @@ Result<int> ChoosePort(int wanted, const Environment& inherited, std::string* wa
                "is found",
                wanted, ErrnoText(error)));
   }
-  const auto variable = inherited.Get("MASTER_PORT");
-  if (!variable || variable->empty()) return FreePort();
-  uint64_t number = 0;
-  if (!ParseUnsigned(*variable, &number) || number == 0 || number > kMaxPort) {
-    return Invalid(Format("MASTER_PORT is '{}', not a port (1 to {}); unset it or give --port",
-                          variable->c_str(), kMaxPort));
-  }
-  const int port = static_cast<int>(number);
+  ASSIGN_OR_RETURN(const int port, PortOf(inherited));
+  if (port == 0) return FreePort();
   const int error = TryPort(port);
   if (error == 0) return port;
   const Result<int> other = FreePort();
@@ -192,6 +204,32 @@ Result<int> ChoosePort(int wanted, const Environment& inherited, std::string* wa
                       ErrnoText(error), other.value());
   }
   return other;
+}
+
+Status CompleteShared(const Environment& inherited, int port, LocalJobInfo* info) {
+  if (info->master.empty()) info->master = inherited.Get("MASTER_ADDR").value_or("");
+  if (info->master.empty()) {
+    return Invalid("a job on several hosts needs --master: the host of rank 0, alike on all hosts");
+  }
+  info->port = port;
+  if (info->port == 0) {
+    ASSIGN_OR_RETURN(info->port, PortOf(inherited));
+  }
+  if (info->port == 0) {
+    return Invalid("a job on several hosts needs --port: one that is free on the host of rank 0");
+  }
+  if (const int error = info->node_rank == 0 ? TryPort(info->port) : 0; error != 0) {
+    return Unavailable(
+        Format("port {} cannot be used on this host: {}", info->port, ErrnoText(error)));
+  }
+  info->secret_file = inherited.Get("DIAPASON_SECRET_FILE").value_or("");
+  if (info->secret_file.empty()) {
+    return Invalid(
+        "the hosts of a job share a secret, and this one has none: write one to a file that only "
+        "you can read (umask 077; head -c 32 /dev/urandom | base64 > FILE), and set "
+        "DIAPASON_SECRET_FILE to it on every host");
+  }
+  return {};
 }
 
 }  // namespace diapason::launch

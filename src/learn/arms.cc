@@ -138,7 +138,8 @@ double ArmLearner::Loss(const std::vector<Block>& blocks, bool feared) const {
   for (const Block& block : blocks) {
     if (block.arm == best_) continue;
     const double ratio = feared ? Feared(block.arm) : Predicted(block.arm);
-    loss += std::max(0.0, ratio - best) * static_cast<double>(block.units * options_.unit);
+    loss += std::max(0.0, ratio - best) *
+            static_cast<double>((block.units + LeadIn(block)) * options_.unit);
   }
   return loss;
 }
@@ -196,6 +197,7 @@ Schedule ArmLearner::Next(uint32_t epoch) {
   issued.best_ratio = BestRatio();
   issued.predicted = Loss(issued.blocks, false);
   issued.feared = Loss(issued.blocks, true);
+  AddLeadIns(&issued.blocks);
   Schedule schedule;
   schedule.incumbent = best();
   for (Block& block : issued.blocks) {
@@ -211,6 +213,19 @@ Schedule ArmLearner::Next(uint32_t epoch) {
   time_ += issued.time;
   issued_[epoch] = std::move(issued);
   return schedule;
+}
+
+// A single call to see whether an arm is far slower is worth no second one.
+uint64_t ArmLearner::LeadIn(const Block& block) const {
+  return block.counts && block.units > 1 ? options_.lead_in : 0;
+}
+
+void ArmLearner::AddLeadIns(std::vector<Block>* blocks) const {
+  size_t before = best_;
+  for (Block& block : *blocks) {
+    if (block.arm != before) block.units += LeadIn(block);
+    before = block.arm;
+  }
 }
 
 void ArmLearner::Release(const Issued& issued) {

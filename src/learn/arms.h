@@ -118,6 +118,8 @@ class ArmLearner : public Learner {
   double AllTime() const;
   // Converts a ratio of call times into the ratio of the measured times.
   double Diluted(double ratio) const;
+  uint64_t LeadIn(const Block& block) const;
+  void AddLeadIns(std::vector<Block>* blocks) const;
   void Release(const Issued& issued);
   std::vector<Observation> Compare(const Issued& issued, const std::vector<SegmentResult>& results);
   void Surprise(const std::vector<Observation>& seen);

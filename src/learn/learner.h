@@ -36,6 +36,9 @@ struct LearnOptions {
   // Calls are scheduled in whole multiples of this: the calls of an iteration, if iterations are
   // the reward.
   uint64_t unit = 1;
+  // Units by which a block after another configuration is longer, because the first ones are not
+  // counted (SampleBook).
+  uint64_t lead_in = 0;
   uint64_t seed = 0;
 };
 

@@ -69,6 +69,23 @@ TEST(Learner, SchedulesAreAlwaysValid) {
   }
 }
 
+TEST(Learner, ABlockAfterAnotherConfigurationIsLongerByItsLeadIn) {
+  for (const uint64_t lead_in : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+    LearnOptions options = Seeded(1);
+    options.lead_in = lead_in;
+    Truth truth;
+    truth.Add(0.8, 1.0);
+    const auto learner = MakeLearner(options, {}, truth.Candidates());
+    const Schedule schedule = learner->Next(2);
+    ASSERT_GE(schedule.segments.size(), 3u);
+    // The default runs before: its first block needs none.
+    const uint64_t block = schedule.segments.front().calls;
+    EXPECT_TRUE(schedule.segments.front().config.IsDefault());
+    EXPECT_EQ(schedule.segments.back().calls, block + lead_in);
+    EXPECT_TRUE(schedule.segments.back().config.IsDefault());
+  }
+}
+
 TEST(Learner, IsDeterministic) {
   for (const Strategy strategy : kAll) {
     Job one(Seeded(5, strategy), RandomTruth(5));

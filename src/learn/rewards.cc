@@ -49,7 +49,16 @@ void SampleBook::Open(uint32_t epoch, uint64_t start, const Schedule& schedule) 
   page.start = start;
   page.schedule = schedule;
   page.samples.resize(schedule.segments.size());
+  if (!schedule.segments.empty()) {
+    page.begins_with_change = schedule.segments.front().config != last_;
+    last_ = schedule.segments.back().config;
+  }
   pages_.push_back(std::move(page));
+}
+
+bool SampleBook::IsChange(const Page& page, size_t segment) {
+  if (segment == 0) return page.begins_with_change;
+  return page.schedule.segments[segment].config != page.schedule.segments[segment - 1].config;
 }
 
 bool SampleBook::Credit(uint64_t first, uint64_t end, double seconds) {
@@ -64,6 +73,8 @@ bool SampleBook::Credit(uint64_t first, uint64_t end, double seconds) {
         continue;
       }
       if (end - first > segment.calls - offset || !segment.counts) return false;
+      const bool alone = end - first == segment.calls;
+      if (skips_changes_ && offset == 0 && !alone && IsChange(*page, i)) return false;
       if (page->samples[i].size() < kMostSamples) page->samples[i].push_back(seconds);
       return true;
     }

@@ -21,7 +21,13 @@ class SampleBook {
   // Epochs are opened in order. At most `kept` are open; the oldest is dropped.
   explicit SampleBook(size_t kept = 16);
   void Open(uint32_t epoch, uint64_t start, const Schedule& schedule);
-  // False: it does not belong to one counted segment.
+  // From now on a sample that begins with a change of configuration does not count, unless it is
+  // the only one of its segment, which shows what is far slower. Ranks end a call at different
+  // times, by offsets that depend on the configuration: the clock of one rank shows the first call
+  // after a change too short or too long by their difference, up to a third. Where all ranks are
+  // timed, the slowest one counts, and the difference hardly matters.
+  void SkipChanges(bool skip) { skips_changes_ = skip; }
+  // False: it does not belong to one counted segment, or is skipped.
   bool Credit(uint64_t first, uint64_t end, double seconds);
   // The samples of an epoch so far; nullopt: not open.
   std::optional<std::vector<std::vector<double>>> Samples(uint32_t epoch) const;
@@ -35,10 +41,15 @@ class SampleBook {
     uint32_t epoch = 0;
     uint64_t start = 0;
     Schedule schedule;
+    bool begins_with_change = false;
     std::vector<std::vector<double>> samples;
   };
+  static bool IsChange(const Page& page, size_t segment);
+
   std::deque<Page> pages_;
   size_t kept_;
+  Config last_;  // of the epoch that was opened last
+  bool skips_changes_ = false;
 };
 
 // One rank's results of an epoch: the lower quartile of every segment's samples. With four or more

@@ -61,8 +61,33 @@ TEST(SampleBook, KeepsTheNewestEpochs) {
   EXPECT_EQ(book.open(), (std::vector<uint32_t>{2, 3, 4}));
   book.Close(3);
   EXPECT_EQ(book.open(), (std::vector<uint32_t>{2, 4}));
-  EXPECT_TRUE(book.Credit(24, 25, 1e-3));
-  EXPECT_FALSE(book.Credit(36, 37, 1e-3));
+  EXPECT_TRUE(book.Credit(25, 26, 1e-3));
+  EXPECT_FALSE(book.Credit(37, 38, 1e-3));
+}
+
+TEST(SampleBook, TheFirstSampleAfterAChangeDoesNotCount) {
+  const Config tree{kTree, kSimple, 0};
+  Schedule schedule;
+  schedule.segments = {{{}, 4, true}, {tree, 4, true}, {tree, 2, true}, {{}, 4, true}};
+  SampleBook all;
+  all.Open(1, 0, schedule);
+  EXPECT_TRUE(all.Credit(4, 5, 1e-3)) << "where all ranks are timed it does";
+  SampleBook book;
+  book.SkipChanges(true);
+  book.Open(1, 0, schedule);
+  EXPECT_TRUE(book.Credit(0, 1, 1e-3)) << "the default ran before";
+  EXPECT_FALSE(book.Credit(4, 5, 1e-3));
+  EXPECT_TRUE(book.Credit(5, 6, 1e-3));
+  EXPECT_TRUE(book.Credit(8, 9, 1e-3)) << "the same configuration goes on";
+  EXPECT_FALSE(book.Credit(10, 12, 1e-3)) << "an iteration of two calls";
+  EXPECT_TRUE(book.Credit(12, 14, 1e-3));
+  book.Open(2, 14, schedule);
+  EXPECT_TRUE(book.Credit(14, 15, 1e-3)) << "the epoch before ended with it";
+  schedule.segments = {{tree, 4, true}, {{}, 1, true}};
+  book.Open(3, 28, schedule);
+  EXPECT_FALSE(book.Credit(28, 29, 1e-3));
+  EXPECT_TRUE(book.Credit(29, 30, 1e-3));
+  EXPECT_TRUE(book.Credit(32, 33, 1e-3)) << "the only one of its segment";
 }
 
 TEST(SampleBook, ALongSegmentNeedsLittleMemory) {

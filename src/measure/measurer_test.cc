@@ -200,6 +200,24 @@ TEST(PairsTest, ASlowMemberIsNamedRatherThanItsLinks) {
   EXPECT_EQ(pairs[odd[1].pairs[0]].second, 1);
 }
 
+TEST(PairsTest, OneSlowHostOfFour) {
+  std::vector<PairFigure> pairs;
+  for (int first = 0; first < 4; ++first) {
+    for (int second = first + 1; second < 4; ++second) {
+      PairFigure pair;
+      pair.first = first;
+      pair.second = second;
+      pair.bandwidth = (first == 2 || second == 2 ? 1e6 : 1e7) * (1 + 0.01 * first);
+      pairs.push_back(pair);
+    }
+  }
+  const std::vector<OddOne> odd = FindOddOnes(pairs);
+  ASSERT_EQ(odd.size(), 1U);
+  EXPECT_EQ(odd[0].member, 2);
+  EXPECT_EQ(odd[0].pairs.size(), 3U);
+  EXPECT_NEAR(odd[0].share, 0.1, 0.01);
+}
+
 TEST(PairsTest, LinksThatDifferAnyhowAreNotOdd) {
   std::vector<PairFigure> pairs;
   for (int i = 0; i < 10; ++i) {

@@ -25,7 +25,8 @@ struct OddOne {
 
 // Finds what is far below the median of its kind (links inside a host, links between hosts), beyond
 // what the links differ by anyhow and beyond `least` (0.1: a tenth slower). Members with most of
-// their links slow are named themselves. Fewer than three links of a kind say nothing.
+// their links slow are named themselves. Fewer than three links of a kind say nothing: one slow
+// member is found among four members, not among three.
 std::vector<OddOne> FindOddOnes(const std::vector<PairFigure>& pairs, double least = 0.1);
 
 }  // namespace diapason::measure

@@ -54,6 +54,10 @@ constexpr double kUnexplained = 4;
 // Below this standard deviation of their gains, launches count as equal: a row that a few launches
 // confirm by luck is then close to the default, and small gains could hardly be confirmed at all.
 constexpr double kVaries = 0.04;
+// From so many calls on, what launches vary by with all of them is used instead, as if it were
+// known from as many launches more as there are other calls, up to a limit.
+constexpr size_t kLeastForUsual = 4;
+constexpr double kMostUsualFreedom = 16;
 
 // The median of every launch and the variance that its own rounds give it, as logarithms.
 struct LaunchGain {
@@ -106,25 +110,39 @@ void ConcludeByLaunch(const std::vector<LaunchGain>& launches, PolicyCheck* chec
   check->interval = {std::exp(middle - half), std::exp(middle + half)};
 }
 
-// Launches that do not clearly differ may still vary: what they vary by, beyond what their rounds
-// explain, widens the interval. It says where the gain of launches to come lies, and rounds of the
-// same few launches cannot make that narrow.
-void WidenByLaunches(const std::vector<LaunchGain>& launches, size_t rounds, PolicyCheck* check) {
-  if (launches.size() < 2 || !(check->gain > 0)) return;
-  const double count = static_cast<double>(launches.size());
-  std::vector<double> medians;
+// The variance of the launches' medians, in the part that their rounds explain and the rest.
+struct LaunchVariance {
   double within = 0;
+  double between = 0;  // negative by chance, where launches do not vary
+};
+
+LaunchVariance VarianceOf(const std::vector<LaunchGain>& launches) {
+  std::vector<double> medians;
+  LaunchVariance variance;
   for (const LaunchGain& one : launches) {
     medians.push_back(one.median);
-    within += one.variance / count;
+    variance.within += one.variance / static_cast<double>(launches.size());
   }
   const double deviation = StandardDeviation(medians);
-  const double between = deviation * deviation - within;
-  if (between <= kVaries * kVaries) return;
+  variance.between = deviation * deviation - variance.within;
+  return variance;
+}
+
+// Launches that do not clearly differ may still vary: what they vary by, beyond what their rounds
+// explain, widens the interval. It says where the gain of launches to come lies, and rounds of the
+// same few launches cannot make that narrow. What is usual counts as if it were further launches.
+void WidenByLaunches(const std::vector<LaunchGain>& launches, size_t rounds,
+                     const LaunchVariation& usual, PolicyCheck* check) {
+  if (launches.size() < 2 || !(check->gain > 0)) return;
+  const double count = static_cast<double>(launches.size());
+  const auto [within, own] = VarianceOf(launches);
+  const double between_freedom = count - 1 + usual.freedom;
+  const double between = ((count - 1) * own + usual.freedom * usual.variance) / between_freedom;
+  if (between <= (usual.freedom > 0 ? 0 : kVaries * kVaries)) return;
   const double both = between + within;
   // Welch and Satterthwaite: few launches, many rounds.
   const double freedom = both * both /
-                         (between * between / (count - 1) +
+                         (between * between / between_freedom +
                           within * within / std::max(1.0, static_cast<double>(rounds) - count));
   const double half = StudentQuantile975(freedom) * std::sqrt(both / count);
   check->interval.low = std::min(check->interval.low, check->gain * std::exp(-half));
@@ -173,7 +191,27 @@ const TimingFigure* PolicyCheck::Failure() const {
   return library.fine() ? nullptr : &library;
 }
 
-void PolicyCheck::Conclude() {
+LaunchVariation VariationOfLaunches(const std::vector<PolicyCheck>& checks) {
+  std::vector<double> variances;
+  std::vector<double> within;
+  for (const PolicyCheck& check : checks) {
+    const std::vector<LaunchGain> launches = GainsByLaunch(check);
+    if (launches.size() < 2 || check.Failure() != nullptr) continue;
+    const LaunchVariance variance = VarianceOf(launches);
+    // The median of a variance with so many degrees of freedom is this part of its mean (Wilson and
+    // Hilferty).
+    const double freedom = static_cast<double>(launches.size() - 1);
+    const double part = std::pow(1 - 2 / (9 * freedom), 3);
+    variances.push_back((variance.within + variance.between) / part);
+    within.push_back(variance.within);
+  }
+  if (variances.size() < kLeastForUsual) return {};
+  // Medians: the launches of single calls may differ by far more than those of the others.
+  const double freedom = std::min(static_cast<double>(variances.size() - 1), kMostUsualFreedom);
+  return {std::max(0.0, Median(variances) - Median(within)), freedom};
+}
+
+void PolicyCheck::Conclude(const LaunchVariation& usual) {
   if (!gains.empty()) {
     gain = Median(gains);
     interval = MedianInterval95(gains);
@@ -182,7 +220,7 @@ void PolicyCheck::Conclude() {
     if (launches_differ) {
       ConcludeByLaunch(by_launch, this);
     } else {
-      WidenByLaunches(by_launch, gains.size(), this);
+      WidenByLaunches(by_launch, gains.size(), usual, this);
     }
   }
   verdict = Judge(*this);

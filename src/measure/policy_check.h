@@ -21,6 +21,12 @@ enum class PolicyVerdict {
 // "faster", "no difference".
 const char* PolicyVerdictName(PolicyVerdict verdict);
 
+// By how much gains vary from launch to launch, known from calls that were verified together.
+struct LaunchVariation {
+  double variance = 0;  // of the logarithms of gains, beyond what rounds explain
+  double freedom = 0;   // degrees of freedom that it counts for; 0: nothing is known
+};
+
 // What a policy's configuration does for one call, against the library's own choice.
 struct PolicyCheck {
   Trial trial;                // its config is what the policy says
@@ -38,9 +44,13 @@ struct PolicyCheck {
 
   // The one of the two that failed, else nullptr.
   const TimingFigure* Failure() const;
-  // What the gains come to: their median, its interval, the verdict.
-  void Conclude();
+  // What the gains come to: their median, its interval, the verdict. A few launches show badly by
+  // how much launches vary; `usual` is what they vary by with other calls.
+  void Conclude(const LaunchVariation& usual = {});
 };
+
+// What launches vary by in these checks, which ran on the same launches.
+LaunchVariation VariationOfLaunches(const std::vector<PolicyCheck>& checks);
 
 // Measures a call both ways in the same run. A round is a block of calls of each, close together
 // and in turns first, so that drift hits both alike and cancels in the round's gain. Rounds are

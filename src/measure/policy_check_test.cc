@@ -253,5 +253,64 @@ TEST(PolicySummaryTest, MeansAreOverWhatWasComparedAndTheWorstIsNamed) {
   EXPECT_EQ(Summarize({}).compared, 0U);
 }
 
+// Verifications of calls of one gain, whose launches vary by `varies`.
+std::vector<PolicyCheck> Verified(size_t calls, double gain, double varies, uint64_t seed) {
+  const CounterRandom random(seed, 3);
+  uint64_t draw = 0;
+  std::vector<PolicyCheck> checks(calls);
+  for (PolicyCheck& check : checks) {
+    for (int launch = 1; launch <= 4; ++launch) {
+      const double own = std::log(gain) + varies * random.Normal(2 * draw++);
+      for (int round = 0; round < 8; ++round) {
+        check.gains.push_back(std::exp(own + 0.01 * random.Normal(2 * draw++)));
+        check.launches.push_back(launch);
+      }
+    }
+  }
+  return checks;
+}
+
+TEST(VariationOfLaunches, IsThatOfAllCallsTogether) {
+  const LaunchVariation usual = VariationOfLaunches(Verified(60, 1.0, 0.05, 1));
+  EXPECT_NEAR(std::sqrt(usual.variance), 0.05, 0.01);
+  EXPECT_GT(usual.freedom, 8);
+  EXPECT_NEAR(std::sqrt(VariationOfLaunches(Verified(60, 1.0, 0.0, 1)).variance), 0, 0.005);
+}
+
+TEST(VariationOfLaunches, OfAFewCallsIsNotKnown) {
+  EXPECT_EQ(VariationOfLaunches(Verified(3, 1.0, 0.05, 1)).freedom, 0);
+  EXPECT_EQ(VariationOfLaunches({}).freedom, 0);
+  std::vector<PolicyCheck> failed = Verified(20, 1.0, 0.05, 1);
+  for (PolicyCheck& check : failed) check.policy.outcome = SampleOutcome::kRefused;
+  EXPECT_EQ(VariationOfLaunches(failed).freedom, 0) << "of calls that failed";
+}
+
+// Launches that happen to agree do not make a gain sure where launches usually vary.
+TEST(VariationOfLaunches, KeepsFalseGainsRare) {
+  int alone = 0;
+  int together = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    std::vector<PolicyCheck> checks = Verified(20, 1.0, 0.05, seed);
+    const LaunchVariation usual = VariationOfLaunches(checks);
+    for (PolicyCheck& check : checks) {
+      check.Conclude();
+      alone += check.verdict == PolicyVerdict::kFaster ? 1 : 0;
+      check.Conclude(usual);
+      together += check.verdict == PolicyVerdict::kFaster ? 1 : 0;
+    }
+  }
+  EXPECT_LT(together, 800 * 0.04);
+  EXPECT_GT(alone, 2 * together);
+}
+
+TEST(VariationOfLaunches, LeavesLargeGains) {
+  std::vector<PolicyCheck> checks = Verified(20, 1.3, 0.05, 1);
+  const LaunchVariation usual = VariationOfLaunches(checks);
+  for (PolicyCheck& check : checks) {
+    check.Conclude(usual);
+    EXPECT_EQ(check.verdict, PolicyVerdict::kFaster);
+  }
+}
+
 }  // namespace
 }  // namespace diapason::measure

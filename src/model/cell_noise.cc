@@ -75,6 +75,7 @@ NoiseTail SetNoise(std::vector<std::vector<RawCell>>* contexts) {
   if (repeated == 0) usual = Roughness(*contexts);
   std::vector<double> slow;
   std::vector<double> fast;
+  std::vector<double> residuals;
   size_t seen = 0;
   for (auto& cells : *contexts) {
     const double local = LocalSpread(cells, usual);
@@ -92,6 +93,10 @@ NoiseTail SetNoise(std::vector<std::vector<RawCell>>* contexts) {
       cell.scale = std::max(kLeastNoise, std::sqrt(std::max(local * local, variance) + rounding));
       if (cell.samples < 2) continue;
       const double unit = std::max(kLeastNoise, std::sqrt(local * local + rounding));
+      const double mean = Mean(raw.logs);
+      for (const double log : raw.logs) {
+        residuals.push_back((log - mean) / cell.scale * std::sqrt(samples / (samples - 1)));
+      }
       const double middle = raw.logs[(raw.logs.size() - 1) / 2];
       for (const double log : raw.logs) {
         if (log == middle) continue;
@@ -102,7 +107,7 @@ NoiseTail SetNoise(std::vector<std::vector<RawCell>>* contexts) {
       seen += cell.samples;
     }
   }
-  return {std::move(slow), std::move(fast), seen};
+  return {std::move(slow), std::move(fast), seen, std::move(residuals)};
 }
 
 }  // namespace diapason::model

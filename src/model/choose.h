@@ -17,7 +17,7 @@ struct ChoiceOptions {
   // by hiding sizes, it is worth more to accept what is probably faster. Negative: `confidence`.
   double confidence_between = -1;
   double margin_unmeasured = 0.05;
-  double confidence_unmeasured = 0.85;
+  double confidence_unmeasured = 0.95;
   // Subtract the selection bias: the fastest of many equal candidates looks faster than it is.
   // Costs missed gains where the data are noisy.
   bool discount_luck = false;

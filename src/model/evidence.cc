@@ -4,11 +4,17 @@
 #include <cmath>
 #include <vector>
 
+#include "model/size_evidence.h"
+
 namespace diapason::model {
 namespace {
 
 constexpr size_t kLeastSamples = 2;
 constexpr int kSteps = 20;
+// The shares of `alpha` of the two tests, one size alone and all together. They add up to less than
+// 1, because both take the noise of a place from few samples.
+constexpr double kAloneShare = 0.25;
+constexpr double kTogetherShare = 0.3;
 
 struct SizeTest {
   CallPlace place;
@@ -42,56 +48,24 @@ double Threshold(std::vector<double> p, double alpha) {
   return -1;
 }
 
-// The probability of `least` or more of `count` independent events, each of this probability.
-double AtLeast(size_t least, size_t count, double each) {
-  double term = std::pow(each, static_cast<double>(count));
-  double sum = 0;
-  for (size_t k = count + 1; k-- > least;) {
-    sum += term;
-    term *= static_cast<double>(k) / static_cast<double>(count - k + 1) * (1 - each) / each;
-  }
-  return std::min(1.0, sum);
-}
-
-// The probability that fewer than TestRank of these samples are below their true median.
-double HalfTail(size_t samples) { return AtLeast(samples - TestRank(samples) + 1, samples, 0.5); }
-
-struct OverallTest {
+struct PlaceTest {
   CallPlace place;
-  ConfigFamily family;
   double p = 1;
+  std::map<ConfigFamily, double> families;
 };
 
-// Whether a configuration is faster at so many sizes of a place that it cannot be luck: the samples
-// of both sides are apart (TestRank), whatever their distance and distribution. If the medians are
-// equal, they are apart at one size with a probability of at most HalfTail, as far as either side
-// alone has noise.
-std::vector<OverallTest> TestOverall(const MeasuredPlace& scene) {
-  struct Tally {
-    size_t sizes = 0;
-    size_t apart = 0;
-    double each = 0;
-  };
-  std::map<Config, Tally, decltype(&ConfigLess)> tallies(&ConfigLess);
+// By all sizes together; families are tested where the place as a whole may be proven.
+PlaceTest TestPlace(const MeasuredPlace& scene, double alpha) {
+  SizeEvidence sizes(scene);
+  PlaceTest test{scene.place, sizes.P(), {}};
+  if (test.p > alpha) return test;
   for (const MeasuredSize& context : scene.contexts) {
-    if (!context.library_default.has_value()) continue;
-    const MeasuredConfig& own = context.cells[*context.library_default];
-    if (own.samples < kLeastSamples) continue;
     for (const MeasuredConfig& cell : context.cells) {
-      if (cell.config.IsDefault() || cell.samples < kLeastSamples || !cell.paired) continue;
-      Tally& tally = tallies[cell.config];
-      ++tally.sizes;
-      const double gain =
-          own.test_fast - cell.test_slow - std::log1p(own.coarse) - std::log1p(cell.coarse);
-      if (gain > 0) ++tally.apart;
-      tally.each = std::max({tally.each, HalfTail(own.samples), HalfTail(cell.samples)});
+      if (!cell.config.IsDefault()) test.families.try_emplace(FamilyOf(cell.config), 1);
     }
   }
-  std::vector<OverallTest> tests;
-  for (const auto& [config, tally] : tallies) {
-    tests.push_back({scene.place, FamilyOf(config), AtLeast(tally.apart, tally.sizes, tally.each)});
-  }
-  return tests;
+  for (auto& [family, p] : test.families) p = sizes.P(&family);
+  return test;
 }
 
 }  // namespace
@@ -139,19 +113,24 @@ Evidence::Evidence(const Grid& grid, double alpha) {
       least.push_back(tests.back().least);
     }
   }
-  std::vector<OverallTest> overall;
+  std::vector<PlaceTest> overall;
   std::vector<double> p_overall;
   for (const MeasuredPlace& scene : grid.scenes) {
-    for (const OverallTest& test : TestOverall(scene)) {
-      overall.push_back(test);
-      p_overall.push_back(test.p);
+    overall.push_back(TestPlace(scene, kTogetherShare * alpha));
+    p_overall.push_back(overall.back().p);
+  }
+  const double together = Threshold(std::move(p_overall), kTogetherShare * alpha);
+  for (const PlaceTest& test : overall) {
+    if (test.p > together) continue;
+    PlaceEvidence& place = places_[test.place];
+    std::vector<double> p_families;
+    for (const auto& [family, p] : test.families) p_families.push_back(p);
+    const double limit = Threshold(std::move(p_families), together);
+    for (const auto& [family, p] : test.families) {
+      if (p <= limit) place.families.insert(family);
     }
   }
-  const double overall_threshold = Threshold(std::move(p_overall), alpha / 2);
-  for (const OverallTest& test : overall) {
-    if (test.p <= overall_threshold) places_[test.place].families.insert(test.family);
-  }
-  const double threshold = Threshold(std::move(least), alpha / 2);
+  const double threshold = Threshold(std::move(least), kAloneShare * alpha);
   for (const SizeTest& test : tests) {
     if (test.least > threshold) continue;
     ++sizes_;

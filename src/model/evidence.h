@@ -18,9 +18,8 @@ namespace diapason::model {
 // sizes are corrected together by Benjamini and Hochberg's rule, which rejects nothing in all but
 // `alpha` of the cases where nothing is true. A single sample proves nothing.
 //
-// A configuration that is faster by little, or in much noise, is proven at all sizes of a place
-// together: by the number of sizes at which its samples and those of the library's own choice are
-// apart.
+// What is faster by little, or in much noise, is proven by all sizes of a place together
+// (SizeEvidence): the place as a whole, and then its algorithms and protocols.
 class Evidence {
  public:
   Evidence(const Grid& grid, double alpha);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 
 #include "base/normal.h"
+#include "base/stats.h"
 #include "model/held_out.h"
 
 namespace diapason::model {
@@ -17,6 +19,8 @@ constexpr double kUsualWorth = 2;
 // Configurations whose interpolated gain is this close to the best may be chosen; the errors of
 // others do not matter.
 constexpr double kClose = 0.2;
+// Noise of this many units of a doubling makes a smoothed gain better than the measured one.
+constexpr double kMuchNoise = 0.3;
 // The pairs of sizes that say how far estimates hold beyond an end.
 constexpr size_t kEndPairs = 3;
 // The least factor by which an error falls with half the distance, beside that of a random walk.
@@ -147,6 +151,42 @@ double EndUnit(const MeasuredPlace& scene, bool top, GapOf of) {
   return std::sqrt((known * found * found + kUsualUnit * kUsualUnit) / (known + 1));
 }
 
+// The gain of a configuration at a size.
+struct WalkStep {
+  size_t context = 0;
+  double noise = 0;   // variance of the measured gain
+  double before = 0;  // variance as the sizes below predict it
+  double gain = 0;
+  double variance = 0;
+};
+
+std::vector<WalkStep> SmoothWalk(const MeasuredPlace& scene, const Config& config, double unit) {
+  std::vector<WalkStep> steps;
+  for (size_t i = 0; i < scene.contexts.size(); ++i) {
+    const MeasuredSize& context = scene.contexts[i];
+    const std::optional<GapValue> seen = ValueAt(context, config, GapOf::kGain);
+    if (!seen.has_value() || !context.Find(config)->paired) continue;
+    WalkStep step{i, seen->variance, 0, seen->log, seen->variance};
+    if (!steps.empty()) {
+      const WalkStep& last = steps.back();
+      const double apart = LogBytes(context.bytes) - LogBytes(scene.contexts[last.context].bytes);
+      step.before = last.variance + unit * unit * apart / std::numbers::ln2;
+      const double share = step.before / (step.before + step.noise);
+      step.gain = last.gain + share * (seen->log - last.gain);
+      step.variance = step.before * (1 - share);
+    }
+    steps.push_back(step);
+  }
+  for (size_t k = steps.size(); k-- > 1;) {
+    const WalkStep& above = steps[k];
+    WalkStep& here = steps[k - 1];
+    const double share = here.variance / above.before;
+    here.gain += share * (above.gain - here.gain);
+    here.variance += share * share * (above.variance - above.before);
+  }
+  return steps;
+}
+
 }  // namespace
 
 double GapUnit(const MeasuredPlace& scene) { return UnitOf(scene); }
@@ -173,6 +213,47 @@ EndUnits EndUnitsOf(const MeasuredPlace& scene) {
     units.time[top ? 1 : 0] = EndUnit(scene, top, GapOf::kTime);
   }
   return units;
+}
+
+bool NoiseHidesSteps(const MeasuredPlace& scene, double unit) {
+  std::vector<double> noise;
+  for (const MeasuredSize& context : scene.contexts) {
+    for (const MeasuredConfig& cell : context.cells) {
+      if (cell.config.IsDefault()) continue;
+      const std::optional<GapValue> gain = ValueAt(context, cell.config, GapOf::kGain);
+      if (gain.has_value()) noise.push_back(std::sqrt(gain->variance));
+    }
+  }
+  return !noise.empty() && Median(noise) > kMuchNoise * unit;
+}
+
+MeasuredPlace Smoothed(const MeasuredPlace& scene, double unit) {
+  MeasuredPlace smooth = scene;
+  std::set<Config, decltype(&ConfigLess)> configs(&ConfigLess);
+  for (const MeasuredSize& context : scene.contexts) {
+    for (const MeasuredConfig& cell : context.cells) {
+      if (!cell.config.IsDefault() && cell.paired) configs.insert(cell.config);
+    }
+  }
+  // The least that the noise of a size falls by, for the library's own choice.
+  std::vector<double> noisiest(scene.contexts.size(), 0);
+  for (const Config& config : configs) {
+    for (const WalkStep& step : SmoothWalk(scene, config, unit)) {
+      MeasuredSize& context = smooth.contexts[step.context];
+      const MeasuredConfig& own = context.cells[*context.library_default];
+      MeasuredConfig& cell = context.cells[static_cast<size_t>(
+          scene.contexts[step.context].Find(config) - scene.contexts[step.context].cells.data())];
+      const double less = std::sqrt(std::max(0.0, step.variance) / step.noise);
+      cell.log_seconds = own.log_seconds - step.gain;
+      cell.noise *= less;
+      noisiest[step.context] = std::max(noisiest[step.context], less);
+    }
+  }
+  for (size_t i = 0; i < smooth.contexts.size(); ++i) {
+    MeasuredSize& context = smooth.contexts[i];
+    if (noisiest[i] > 0) context.cells[*context.library_default].noise *= noisiest[i];
+  }
+  return smooth;
 }
 
 double GapError(double unit, double weight, double doublings) {

@@ -37,6 +37,17 @@ double GapError(double unit, double weight, double doublings);
 // The same this many doublings beyond the last measured size.
 double BeyondError(double unit, double doublings);
 
+// The place with each gain as all sizes together tell it: a random walk of this unit, seen through
+// the noise of its cells (Kalman's filter and smoother). Times of configurations and the noise of
+// all change, the time of the library's own choice does not. Where the noise is small beside the
+// unit this is the measurement; where it is not, neighbours say more than the two samples of a
+// cell.
+MeasuredPlace Smoothed(const MeasuredPlace& scene, double unit);
+// Whether it is worth it: the noise of most gains is comparable with how much they change from one
+// size to the next. Elsewhere the order of configurations at a size is known better than their
+// gains over a disturbed sample of the library's own choice, and smoothing would lose it.
+bool NoiseHidesSteps(const MeasuredPlace& scene, double unit);
+
 // Where a size lies between two others.
 struct Surrounding {
   const MeasuredSize* below = nullptr;

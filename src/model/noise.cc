@@ -12,8 +12,11 @@ constexpr size_t kDisturbed = 3;
 
 }  // namespace
 
-NoiseTail::NoiseTail(std::vector<double> slow, std::vector<double> fast, size_t samples)
-    : deviations_{std::move(slow), std::move(fast)}, samples_(samples) {
+NoiseTail::NoiseTail(std::vector<double> slow, std::vector<double> fast, size_t samples,
+                     std::vector<double> residuals)
+    : deviations_{std::move(slow), std::move(fast)},
+      samples_(samples),
+      residuals_(std::move(residuals)) {
   for (std::vector<double>& side : deviations_) std::sort(side.begin(), side.end());
 }
 

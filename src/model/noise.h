@@ -14,17 +14,22 @@ class NoiseTail {
 
   NoiseTail() = default;
   // The magnitudes of deviations to each side; `samples` is how many samples they were found in.
-  NoiseTail(std::vector<double> slow, std::vector<double> fast, size_t samples);
+  // `residuals` are those of samples from the mean of their cell, as large as those from the true
+  // mean, in units of MeasuredConfig::scale.
+  NoiseTail(std::vector<double> slow, std::vector<double> fast, size_t samples,
+            std::vector<double> residuals = {});
 
   // The probability that a sample is off by more than this to one side: what was seen, at least
   // that of a normal distribution, and never below what this many samples can tell. A negative
   // deviation is one to the other side.
   double Beyond(Side side, double deviation) const;
   size_t samples() const { return samples_; }
+  const std::vector<double>& residuals() const { return residuals_; }
 
  private:
   std::vector<double> deviations_[2];  // sorted
   size_t samples_ = 0;
+  std::vector<double> residuals_;
 };
 
 // The rank, from 1, of the sample that stands for a cell in a test: counted from the fast end for

@@ -275,7 +275,6 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
     for (const SceneTable& table : predictor->scenes()) places.insert(table.place);
   }
   std::vector<policy::Rule> arms;
-  size_t unwritable = 0;
   size_t unmeasured = 0;
   const Evidence evidence(grid != nullptr ? *grid : Grid{}, options.false_plans);
   const PlanSources sources{grid, predictor, &evidence, &options};
@@ -284,19 +283,12 @@ Result<PlannedPolicy> MakePlan(const Grid* grid, const Predictor* predictor,
     if (stops.empty()) continue;
     for (const SizePoint& stop : stops) {
       if (stop.measured && !stop.prediction.library_default.has_value()) ++unmeasured;
-      if (stop.context == nullptr) continue;
-      for (const MeasuredConfig& cell : stop.context->cells)
-        unwritable += CanBeWritten(cell.config) ? 0 : 1;
     }
     PlanPlace(place, stops, options, &plan);
     if (options.arms > 0) AddArms(place, stops, options.arms, &arms);
   }
   if (grid != nullptr && options.transfer && !options.measured_only && !options.chosen) {
     PlanUnmeasured(sources, &plan);
-  }
-  if (unwritable > 0) {
-    plan.messages.push_back(Count(unwritable, "measured configuration") +
-                            " left out: a policy has no column for segment sizes");
   }
   if (unmeasured > 0) {
     plan.messages.push_back(

@@ -31,6 +31,9 @@ struct PlanOptions {
   // The confidence at one size for an algorithm and protocol that is proven to be faster at this
   // place; choice.confidence is for the others.
   double confidence_proven = 0.75;
+  // The same for every configuration of a noisy place where something is proven: its gains are
+  // estimated from all sizes together (Smoothed).
+  double confidence_smoothed = 0.6;
   // The confidence between two measured sizes for a configuration that is slower than the library's
   // own choice at one of them; choice.confidence_between is for those that are faster at both.
   double confidence_one_side = 0.7;

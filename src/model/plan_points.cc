@@ -91,8 +91,17 @@ class PointMaker {
         sources_(sources),
         options_(*sources.options),
         scene_(sources.grid == nullptr ? nullptr : sources.grid->Find(place)) {
-    if (scene_ != nullptr) unit_ = GapUnit(*scene_);
     thresholds_ = options_.choice;
+    used_ = scene_;
+    if (scene_ == nullptr) return;
+    unit_ = GapUnit(*scene_);
+    if (options_.chosen || !sources.evidence->AnyProven(place) ||
+        !NoiseHidesSteps(*scene_, unit_)) {
+      return;
+    }
+    // That something is faster is known: what is left is to estimate how much, where.
+    smooth_ = Smoothed(*scene_, unit_);
+    used_ = &smooth_;
   }
 
   std::vector<SizePoint> Make() {
@@ -138,8 +147,6 @@ class PointMaker {
     if (std::optional<Prediction> found = transfer.At(place_, bytes); found.has_value()) {
       point.prediction = *std::move(found);
     }
-    std::erase_if(point.prediction.candidates,
-                  [](const PredictedConfig& one) { return !CanBeWritten(one.config); });
     Judge(
         [&](const PredictedConfig& one) {
           return sources_.evidence->FamilyKnown(place_.collective, FamilyOf(one.config));
@@ -190,9 +197,9 @@ class PointMaker {
     point.measured = true;
     point.context = ContextAt(scene_, bytes);
     point.prediction = Ask(bytes);
-    if (point.context != nullptr) AddMeasurements(*point.context, &point.prediction);
+    if (point.context != nullptr) AddMeasurements(*ContextAt(used_, bytes), &point.prediction);
     std::erase_if(point.prediction.candidates, [&](const PredictedConfig& one) {
-      return !CanBeWritten(one.config) || (options_.measured_only && one.basis != Basis::kMeasured);
+      return options_.measured_only && one.basis != Basis::kMeasured;
     });
     if (options_.chosen) {
       point.choice = Choose(point.prediction, thresholds_);
@@ -211,9 +218,16 @@ class PointMaker {
     if (scene_ == nullptr) return true;
     if (one.basis > Basis::kInterpolated) return sources_.evidence->AnyProven(place_);
     const MeasuredConfig* const cell = point.context->Find(one.config);
-    return cell != nullptr && cell->paired && cell->samples > 1 &&
+    return cell != nullptr && cell->paired && cell->samples > 1 && MeasuredFaster(point, *cell) &&
            (sources_.evidence->AnyProven(place_) ||
             sources_.evidence->FamilyKnown(place_.collective, FamilyOf(one.config)));
+  }
+
+  // Whatever other sizes say: by the margin, in the samples of this size.
+  bool MeasuredFaster(const SizePoint& point, const MeasuredConfig& cell) const {
+    if (!point.context->library_default.has_value()) return false;
+    const MeasuredConfig& own = point.context->cells[*point.context->library_default];
+    return own.log_seconds - cell.log_seconds > std::log1p(options_.choice.margin);
   }
 
   SizePoint Between(uint64_t bytes, const SizePoint& low, const SizePoint& high) const {
@@ -228,10 +242,9 @@ class PointMaker {
       return point;
     }
     point.prediction = Ask(bytes);
-    if (scene_ != nullptr) AddLines(*scene_, unit_, &point.prediction);
+    if (scene_ != nullptr) AddLines(*used_, unit_, &point.prediction);
     std::erase_if(point.prediction.candidates, [&](const PredictedConfig& one) {
-      return !CanBeWritten(one.config) ||
-             (options_.measured_only && one.basis != Basis::kInterpolated);
+      return options_.measured_only && one.basis != Basis::kInterpolated;
     });
     Judge(
         [&](const PredictedConfig& one) {
@@ -260,13 +273,18 @@ class PointMaker {
            std::log1p(options_.choice.margin / 2);
   }
 
-  // What is faster at all sizes together, or surely at one, is believed more easily elsewhere.
+  // What is faster at all sizes together, or surely at one, is believed more easily elsewhere; if
+  // it was also estimated by all sizes, it is not the luck of one.
   ChoiceOptions ThresholdsFor(const PredictedConfig& one) const {
     ChoiceOptions thresholds = thresholds_;
-    if (scene_ != nullptr && one.basis == Basis::kMeasured &&
-        sources_.evidence->FamilyProven(place_, FamilyOf(one.config))) {
+    if (scene_ == nullptr || one.basis != Basis::kMeasured) return thresholds;
+    const bool proven = sources_.evidence->FamilyProven(place_, FamilyOf(one.config));
+    if (proven) {
       thresholds.confidence = std::min(thresholds.confidence, options_.confidence_proven);
     }
+    if (used_ != &smooth_) return thresholds;
+    thresholds.confidence = std::min(thresholds.confidence, options_.confidence_smoothed);
+    if (proven) thresholds.discount_luck = false;
     return thresholds;
   }
 
@@ -291,7 +309,9 @@ class PointMaker {
     some.candidates = point->supported;
     ChoiceOptions decided = thresholds_;
     decided.discount_luck = false;
-    decided.confidence = std::min(decided.confidence, options_.confidence_proven);
+    decided.confidence =
+        std::min(decided.confidence,
+                 used_ == &smooth_ ? options_.confidence_smoothed : options_.confidence_proven);
     const ModelChoice choice = Choose(some, decided);
     if (choice.leave_default) {
       point->why = choice.why;
@@ -323,6 +343,8 @@ class PointMaker {
   const PlanSources& sources_;
   const PlanOptions& options_;
   const MeasuredPlace* const scene_;
+  MeasuredPlace smooth_;
+  const MeasuredPlace* used_ = nullptr;  // the scene, or smooth_
   ChoiceOptions thresholds_;
   double unit_ = 0;
 };
@@ -336,8 +358,6 @@ const PredictedConfig* FindIn(const std::vector<PredictedConfig>& candidates,
   }
   return nullptr;
 }
-
-bool CanBeWritten(const Config& config) { return config.segment_bytes == 0; }
 
 std::vector<SizePoint> PointsOf(const CallPlace& place, const PlanSources& sources) {
   return PointMaker(place, sources).Make();

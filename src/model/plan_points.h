@@ -28,9 +28,6 @@ struct SizePoint {
 
 const PredictedConfig* FindIn(const std::vector<PredictedConfig>& candidates, const Config& config);
 
-// Whether a policy file can express it.
-bool CanBeWritten(const Config& config);
-
 // What the sizes of a place are judged by. Nothing is owned.
 struct PlanSources {
   const Grid* grid = nullptr;

@@ -30,6 +30,8 @@ bool TakeText(std::string_view* bytes, std::string* text) {
 
 // Added to a row's collective if the row is marked as safe for numerics.
 constexpr uint64_t kSafeBit = 16;
+// And if a segment size follows the row.
+constexpr uint64_t kSegmentBit = 32;
 
 // Consecutive rows have similar sizes and lines: differences are shorter than values.
 uint64_t ZigZag(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
@@ -38,7 +40,9 @@ uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
 void AppendRule(std::string* out, const Rule& rule, const Rule& previous) {
   AppendVarint(out,
                ZigZag(static_cast<uint64_t>(rule.line) - static_cast<uint64_t>(previous.line)));
-  AppendVarint(out, static_cast<uint64_t>(rule.collective) | (rule.safe ? kSafeBit : 0));
+  const bool segment = rule.config.segment_bytes > 0;
+  AppendVarint(out, static_cast<uint64_t>(rule.collective) | (rule.safe ? kSafeBit : 0) |
+                        (segment ? kSegmentBit : 0));
   AppendVarint(out, ZigZag(rule.min_bytes - previous.max_bytes));
   AppendVarint(out, rule.max_bytes - rule.min_bytes);
   for (const int64_t value :
@@ -47,6 +51,7 @@ void AppendRule(std::string* out, const Rule& rule, const Rule& previous) {
         static_cast<int64_t>(rule.pipe_ops), static_cast<int64_t>(rule.reg_buff)}) {
     AppendVarint(out, static_cast<uint64_t>(value + 1));
   }
+  if (segment) AppendVarint(out, static_cast<uint64_t>(rule.config.segment_bytes));
 }
 
 bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
@@ -62,9 +67,15 @@ bool TakeRule(std::string_view* bytes, const Rule& previous, Rule* rule) {
   for (uint64_t& value : rest) {
     if (!TakeVarint(bytes, &value) || value > uint64_t{INT32_MAX} + 1) return false;
   }
+  uint64_t segment = 0;
+  if ((collective & kSegmentBit) != 0 &&
+      (!TakeVarint(bytes, &segment) || segment == 0 || segment > uint64_t{INT32_MAX})) {
+    return false;
+  }
+  rule->config.segment_bytes = static_cast<int64_t>(segment);
   line = static_cast<uint64_t>(previous.line) + UnZigZag(line);
   rule->safe = (collective & kSafeBit) != 0;
-  collective &= ~kSafeBit;
+  collective &= ~(kSafeBit | kSegmentBit);
   if (line > static_cast<uint64_t>(INT32_MAX) || collective >= kCollectiveCount) return false;
   rule->line = static_cast<int>(line);
   rule->collective = static_cast<Collective>(collective);
@@ -89,9 +100,11 @@ bool RuleIsValid(Library library, const Rule& rule) {
   const bool known_protocol =
       rule.config.protocol == kKeep || ProtocolName(library, rule.config.protocol) != "?";
   return ParseCollective(library, CollectiveName(rule.collective)).ok() && known_algorithm &&
-         known_protocol && rule.config.channels >= 0 &&
-         rule.config.channels <= ChannelLimit(library) && rule.nodes != 0 && rule.ranks != 0 &&
-         rule.reg_buff <= 1;
+         known_protocol &&
+         (rule.config.segment_bytes == 0 ||
+          (HasSegments(library) && rule.config.algorithm != kKeep)) &&
+         rule.config.channels >= 0 && rule.config.channels <= ChannelLimit(library) &&
+         rule.nodes != 0 && rule.ranks != 0 && rule.reg_buff <= 1;
 }
 
 }  // namespace

@@ -247,5 +247,23 @@ TEST(InlineTest, NoContentCrashesTheDecoder) {
   }
 }
 
+TEST(InlinePolicy, SegmentsTravel) {
+  Policy policy;
+  policy.library = Library::kOpenMpi;
+  Rule rule;
+  rule.collective = Collective::kBroadcast;
+  rule.max_bytes = 1024;
+  rule.config = {3, kKeep, 0, 65536};
+  policy.rules = {rule, rule};
+  policy.rules[1].config.segment_bytes = 0;
+  const Result<Policy> decoded = DecodeInline(EncodeInline(policy));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().message();
+  EXPECT_EQ(decoded.value().rules[0].config, rule.config);
+  EXPECT_EQ(decoded.value().rules[1].config.segment_bytes, 0);
+  policy.library = Library::kNccl;
+  policy.rules[0].config = {kRing, kSimple, 0, 65536};
+  EXPECT_FALSE(DecodeInline(EncodeInline(policy)).ok());
+}
+
 }  // namespace
 }  // namespace diapason::policy

@@ -18,6 +18,8 @@ constexpr size_t kColumnsWithoutOptional = 8;
 constexpr const char* kColumnNames[kColumns] = {
     "collective_type", "min_bytes", "max_bytes", "algorithm",  "protocol",
     "channels",        "nNodes",    "nRanks",    "numPipeOps", "regBuff"};
+// One more, in files for libraries that have segment sizes.
+constexpr char kSegmentColumn[] = "segmentBytes";
 
 struct Field {
   std::string_view text;  // trimmed
@@ -117,10 +119,12 @@ class Parser {
     if (outcome_.policy.rules.empty() && FoldName(fields[0].text) == "collectivetype") {
       return CheckColumnNames(fields);
     }
-    if (fields.size() > kColumns || fields.size() < kColumnsWithoutOptional) {
-      return Error(0, Format("{} fields; a row has {} (or {} or {}, without regBuff and "
-                             "numPipeOps)",
-                             fields.size(), kColumns, kColumns - 1, kColumnsWithoutOptional));
+    if (fields.size() > Columns() || fields.size() < kColumnsWithoutOptional) {
+      return Error(0,
+                   Format("{} fields; a row has {} (or {} or {}, without regBuff and "
+                          "numPipeOps){}",
+                          fields.size(), kColumns, kColumns - 1, kColumnsWithoutOptional,
+                          Columns() > kColumns ? ", and may have segmentBytes behind them" : ""));
     }
     if (outcome_.policy.rules.size() == kMostRules) {
       if (!too_many_said_) Error(0, Format("more than {} rows", kMostRules));
@@ -142,12 +146,16 @@ class Parser {
     }
   }
 
+  size_t Columns() const { return kColumns + (HasSegments(outcome_.policy.library) ? 1 : 0); }
+
   void CheckColumnNames(const std::vector<Field>& fields) {
     for (size_t i = 0; i < fields.size(); ++i) {
-      if (i < kColumns && FoldName(fields[i].text) == FoldName(kColumnNames[i])) continue;
-      return Error(fields[i].column,
-                   Format("column {} is called '{}'; expected '{}'", i + 1, Shown(fields[i].text),
-                          i < kColumns ? kColumnNames[i] : "no more columns"));
+      const char* expected = i < kColumns    ? kColumnNames[i]
+                             : i < Columns() ? kSegmentColumn
+                                             : "no more columns";
+      if (i < Columns() && FoldName(fields[i].text) == FoldName(expected)) continue;
+      return Error(fields[i].column, Format("column {} is called '{}'; expected '{}'", i + 1,
+                                            Shown(fields[i].text), expected));
     }
   }
 
@@ -200,6 +208,7 @@ class Parser {
     if (fields.size() > 9) ReadCount(fields[9], kColumnNames[9], 0, 1, &reg_buff);
     rule.pipe_ops = static_cast<int>(pipe_ops);
     rule.reg_buff = static_cast<int>(reg_buff);
+    if (fields.size() > kColumns) ReadSegment(fields[kColumns], &rule.config);
     auto& conditions = conditions_[static_cast<size_t>(rule.collective)];
     const bool is_new = conditions.insert({rule.pipe_ops, rule.reg_buff}).second;
     if (is_new && conditions.size() == kMostConditions + 1) {
@@ -232,6 +241,19 @@ class Parser {
         most == INT32_MAX ? Format("a number from {}", least) : Format("{} to {}", least, most);
     Error(field.column,
           Format("{} '{}': expected {}, or -1 for any", name, Shown(field.text), range));
+  }
+
+  void ReadSegment(const Field& field, Config* config) {
+    int64_t bytes = 0;
+    if (!ParseSigned(field.text, &bytes) || bytes < -1 || bytes > INT32_MAX) {
+      return Error(field.column,
+                   Format("{} '{}': expected a number of bytes, or -1 for the library's own",
+                          kSegmentColumn, Shown(field.text)));
+    }
+    if (bytes > 0 && config->algorithm == kKeep) {
+      return Error(field.column, "a segment size needs an algorithm that it is for");
+    }
+    config->segment_bytes = std::max<int64_t>(bytes, 0);
   }
 
   void ReadChannels(const Field& field, int* channels) {

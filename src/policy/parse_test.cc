@@ -299,5 +299,39 @@ TEST(ParseTest, NoContentCrashesTheParser) {
   }
 }
 
+constexpr char kOpenMpiHead[] = "# diapason: version=1 library=openmpi\n";
+
+TEST(ParsePolicy, OpenMpiHasASegmentColumn) {
+  ParseOptions options;
+  const std::string rows =
+      "broadcast,1048576,1048576,pipeline,-1,-1,-1,4,-1,-1,65536\n"
+      "broadcast,0,1024,binomial,-1,-1,-1,4,-1,-1,-1\n"
+      "allreduce,0,1024,ring,-1,-1,-1,4,-1,-1\n";
+  const ParseOutcome outcome = ParsePolicy(kOpenMpiHead + rows, options);
+  ASSERT_EQ(outcome.errors, 0u) << outcome.diagnostics[0].message;
+  ASSERT_EQ(outcome.policy.rules.size(), 3u);
+  EXPECT_EQ(outcome.policy.rules[0].config.segment_bytes, 65536);
+  EXPECT_EQ(outcome.policy.rules[1].config.segment_bytes, 0);
+  // Written again, it has the column where it is needed, and the same digest.
+  const std::string text = PolicyText(outcome.policy);
+  EXPECT_NE(text.find("regBuff,segmentBytes\n"), std::string::npos);
+  EXPECT_NE(text.find("broadcast,0,1024,binomial,-1,-1,-1,4,-1,-1\n"), std::string::npos);
+  const ParseOutcome again = ParsePolicy(text, options);
+  ASSERT_EQ(again.errors, 0u);
+  EXPECT_EQ(Digest(again.policy), Digest(outcome.policy));
+  EXPECT_EQ(again.policy.rules[0].config, outcome.policy.rules[0].config);
+}
+
+TEST(ParsePolicy, SegmentsAreCheckedAndOfNoOtherLibrary) {
+  ParseOptions options;
+  for (const char* row :
+       {"broadcast,0,9,pipeline,-1,-1,-1,4,-1,-1,64K", "broadcast,0,9,pipeline,-1,-1,-1,4,-1,-1,-2",
+        "broadcast,0,9,pipeline,-1,-1,-1,4,-1,-1,4294967296",
+        "broadcast,0,9,-1,-1,-1,-1,4,-1,-1,65536", "broadcast,0,9,pipeline,-1,-1,-1,4,-1,-1,1,1"}) {
+    EXPECT_EQ(ParsePolicy(std::string(kOpenMpiHead) + row + "\n", options).errors, 1u) << row;
+  }
+  EXPECT_EQ(ParsePolicy("allreduce,0,9,tree,simple,-1,-1,4,-1,-1,65536\n", options).errors, 1u);
+}
+
 }  // namespace
 }  // namespace diapason::policy

@@ -64,6 +64,8 @@ std::string RuleText(Library library, const Rule& rule) {
   number(rule.ranks);
   number(rule.pipe_ops);
   number(rule.reg_buff);
+  // Without it the row is one that every reader of such files knows.
+  if (rule.config.segment_bytes > 0) number(rule.config.segment_bytes);
   return text;
 }
 
@@ -79,7 +81,10 @@ std::string PolicyText(const Policy& policy, const std::vector<std::string>& rem
   }
   text +=
       "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,"
-      "numPipeOps,regBuff\n";
+      "numPipeOps,regBuff";
+  const bool segments = std::any_of(policy.rules.begin(), policy.rules.end(),
+                                    [](const Rule& rule) { return rule.config.segment_bytes > 0; });
+  text += segments ? ",segmentBytes\n" : "\n";
   for (size_t i = 0; i < policy.rules.size(); ++i) {
     const Rule& rule = policy.rules[i];
     if (i < remarks.size() && !remarks[i].empty()) text += "# " + remarks[i] + "\n";

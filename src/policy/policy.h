@@ -63,7 +63,7 @@ inline constexpr size_t kLongestLine = 4096;
 // Limit on the different values of (numPipeOps, regBuff) in the rows of one collective.
 inline constexpr size_t kMostConditions = 64;
 
-// The row as in a policy file, ten columns.
+// The row as in a policy file: ten columns, and an eleventh where it has a segment size.
 std::string RuleText(Library library, const Rule& rule);
 
 // The whole policy as a file: header with checksum, column names, rows. A row's remark is on a line

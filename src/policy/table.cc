@@ -105,7 +105,8 @@ DecisionTable::DecisionTable(const Policy& policy, const Options& options) {
     rules.push_back(rule);
     entries_.push_back({static_cast<int8_t>(rule.config.algorithm),
                         static_cast<int8_t>(rule.config.protocol),
-                        static_cast<int16_t>(rule.config.channels), rule.line});
+                        static_cast<int16_t>(rule.config.channels), rule.line,
+                        static_cast<int32_t>(rule.config.segment_bytes)});
   }
   entries_.shrink_to_fit();
   for (int c = 0; c < kCollectiveCount; ++c) BuildCollective(static_cast<Collective>(c), rules);

@@ -66,7 +66,8 @@ class DecisionTable {
     int8_t protocol = kKeep;
     int16_t channels = 0;
     int32_t line = 0;
-    Config config() const { return {algorithm, protocol, channels}; }
+    int32_t segment_bytes = 0;
+    Config config() const { return {algorithm, protocol, channels, segment_bytes}; }
     bool names_pair() const { return algorithm != kKeep && protocol != kKeep; }
   };
 

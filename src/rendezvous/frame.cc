@@ -3,7 +3,6 @@
 namespace diapason::rendezvous {
 namespace {
 
-constexpr size_t kHeader = 5;  // length and kind
 constexpr size_t kKept = 65536;
 
 void PutLength(std::string* bytes, size_t at, uint32_t length) {
@@ -20,7 +19,7 @@ uint64_t GetBytes(std::string_view bytes, size_t count) {
 
 }  // namespace
 
-FrameWriter::FrameWriter(FrameKind kind) : bytes_(kHeader, '\0') {
+FrameWriter::FrameWriter(FrameKind kind) : bytes_(kFrameHeader, '\0') {
   bytes_[4] = static_cast<char>(kind);
 }
 
@@ -42,7 +41,7 @@ FrameWriter& FrameWriter::Ranks(const std::vector<int>& ranks) {
 }
 
 std::string FrameWriter::Take() {
-  PutLength(&bytes_, 0, static_cast<uint32_t>(bytes_.size() - kHeader));
+  PutLength(&bytes_, 0, static_cast<uint32_t>(bytes_.size() - kFrameHeader));
   return std::move(bytes_);
 }
 
@@ -102,18 +101,18 @@ void FrameBuffer::Clear() {
 bool FrameBuffer::Take(uint32_t limit, FrameKind* kind, std::string* body, bool* damaged) {
   *damaged = false;
   const std::string_view here = rest();
-  if (here.size() < kHeader) return false;
+  if (here.size() < kFrameHeader) return false;
   const auto length = static_cast<uint32_t>(GetBytes(here, 4));
   const auto number = static_cast<uint8_t>(here[4]);
   if (length > limit || number < static_cast<uint8_t>(FrameKind::kHello) ||
-      number > static_cast<uint8_t>(FrameKind::kChallenge)) {
+      number > static_cast<uint8_t>(FrameKind::kCells)) {
     *damaged = true;
     return false;
   }
-  if (here.size() - kHeader < length) return false;
+  if (here.size() - kFrameHeader < length) return false;
   *kind = static_cast<FrameKind>(number);
-  body->assign(here, kHeader, length);
-  Skip(kHeader + length);
+  body->assign(here, kFrameHeader, length);
+  Skip(kFrameHeader + length);
   return true;
 }
 

@@ -7,8 +7,8 @@
 
 namespace diapason::rendezvous {
 
-// The protocol between the ranks and rank 0's store: frames of a length (four bytes, little
-// endian), a kind (one byte) and a body of numbers and strings. Both ends validate everything.
+// The protocol between the ranks and a store: frames of a length (four bytes, little endian), a
+// kind (one byte) and a body of numbers and strings. Both ends validate everything.
 enum class FrameKind : uint8_t {
   // To rank 0.
   kHello = 1,
@@ -27,6 +27,15 @@ enum class FrameKind : uint8_t {
   kGaveUpNotice,
   kGoodbyeNotice,
   kChallenge,  // its first frame: see handshake.h
+  // To a cell store, and its reply: see agree/cell_protocol.h.
+  kOpenJob,
+  kPropose,
+  kRead,
+  kForget,
+  kDone,
+  kKeepAlive,
+  kLeave,
+  kCells,
 };
 
 // Limits on the body of a frame. They are checked before the body is read, so that no frame makes
@@ -45,6 +54,8 @@ inline constexpr uint32_t kAnswerLimit = 64U << 20U;
 // The first bytes from either side. The last character is the protocol version.
 inline constexpr std::string_view kFrameMagic = "diapason store 2";
 
+inline constexpr size_t kFrameHeader = 5;  // length and kind
+
 class FrameWriter {
  public:
   explicit FrameWriter(FrameKind kind);
@@ -57,6 +68,9 @@ class FrameWriter {
  private:
   std::string bytes_;
 };
+
+// The body of a whole frame.
+inline std::string BodyOf(std::string frame) { return frame.erase(0, kFrameHeader); }
 
 // Reads a body; once something is missing, every function returns a neutral value, and ok() is
 // false.

@@ -68,9 +68,22 @@ int Listen(const Address& one, Socket* listener) {
   const int on = 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(socket.get(), one.get(), one.size) != 0) return errno;
-  if (listen(socket.get(), 1024) != 0) return errno;
+  if (listen(socket.get(), SOMAXCONN) != 0) return errno;
   *listener = std::move(socket);
   return 0;
+}
+
+// On the first of them that can be listened on.
+Result<Socket> ListenOnOne(const std::vector<Address>& places, int port) {
+  int last_error = EADDRNOTAVAIL;
+  for (const Address& one : places) {
+    Socket listener;
+    last_error = Listen(one, &listener);
+    if (last_error == 0) return listener;
+    if (last_error == EADDRINUSE) break;
+  }
+  return Status::Error(last_error == EADDRINUSE ? ErrorCode::kUnavailable : ErrorCode::kIo,
+                       Format("cannot listen on port {}: {}", port, ErrnoText(last_error)));
 }
 
 std::string Numeric(const sockaddr_storage& address, socklen_t size, const char* otherwise) {
@@ -92,35 +105,49 @@ Status WaitFor(const Socket& socket, int16_t events, Deadline deadline) {
   }
 }
 
-void SetOptions(int fd) {
+}  // namespace
+
+void SetStreamOptions(const Socket& socket) {
   const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  // A host that disappears silently is noticed within about half a minute.
   const int idle = 10;
   const int interval = 5;
   const int probes = 4;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-}  // namespace
+Result<std::vector<std::string>> NumericAddresses(const std::string& host) {
+  ASSIGN_OR_RETURN(const std::vector<Address> found, Resolve(host, 0));
+  std::vector<std::string> addresses;
+  for (const Address& one : found) {
+    const std::string text = Numeric(one.storage, one.size, "");
+    if (!text.empty()) addresses.push_back(text);
+  }
+  return addresses;
+}
+
+Result<Socket> ListenOnExactly(const std::string& address, int port) {
+  ASSIGN_OR_RETURN(const std::vector<Address> addresses, Resolve(address, port));
+  return ListenOnOne(addresses, port);
+}
 
 Result<Socket> ListenOn(const std::string& address, int port) {
-  ASSIGN_OR_RETURN(const std::vector<Address> addresses, Resolve(address, port));
-  std::vector<Address> places = addresses;
+  ASSIGN_OR_RETURN(std::vector<Address> places, Resolve(address, port));
   const size_t own = places.size();
   for (size_t i = 0; i < own; ++i) places.push_back(Anywhere(places[i]));
-  int last_error = EADDRNOTAVAIL;
-  for (const Address& one : places) {
-    Socket listener;
-    last_error = Listen(one, &listener);
-    if (last_error == 0) return listener;
-    if (last_error == EADDRINUSE) break;
-  }
-  return Status::Error(last_error == EADDRINUSE ? ErrorCode::kUnavailable : ErrorCode::kIo,
-                       Format("cannot listen on port {}: {}", port, ErrnoText(last_error)));
+  return ListenOnOne(places, port);
+}
+
+int LocalPort(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  return address.ss_family == AF_INET6
+             ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
+             : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline) {
@@ -132,7 +159,7 @@ Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline
       problem = ErrnoText(errno);
       continue;
     }
-    SetOptions(socket.get());
+    SetStreamOptions(socket);
     int error = connect(socket.get(), one.get(), one.size) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
       RETURN_IF_ERROR(WaitFor(socket, POLLOUT, deadline));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -16,8 +17,17 @@ using Socket = Descriptor;
 // has none of them: `address` is then one that leads here from outside (of a container, of a
 // service). Fails with kUnavailable if the port is in use.
 Result<Socket> ListenOn(const std::string& address, int port);
+// The same on an address of `address` that this host has; else it fails. Port 0: a free one.
+Result<Socket> ListenOnExactly(const std::string& address, int port);
+int LocalPort(const Socket& socket);
 // One attempt; kUnavailable if no process listens there (yet).
 Result<Socket> ConnectTo(const std::string& address, int port, Deadline deadline);
+// The numeric addresses of a host, which ConnectTo takes without asking a name service. Only the
+// system bounds the time of this step.
+Result<std::vector<std::string>> NumericAddresses(const std::string& host);
+// What both ends of a connection need: no delay of small messages, and a peer that disappears
+// silently is noticed within about half a minute.
+void SetStreamOptions(const Socket& socket);
 Status SendAll(const Socket& socket, const std::string& bytes, Deadline deadline);
 // Waits for data and appends it to `buffer`; kPeerLost at the end of the stream.
 Status ReceiveSome(const Socket& socket, std::string* buffer, Deadline deadline);

@@ -61,16 +61,7 @@ std::string StoreServer::WhyNot(const Hello& hello) const {
   return Format("rank {} was started twice: {} and {}", rank, Who(rank), newcomer);
 }
 
-void StoreServer::Hear(Connection* connection, const std::string& body) {
-  Hello hello;
-  if (!ReadHello(body, &hello)) {
-    TurnAway(connection, "its hello cannot be read");
-    return;
-  }
-  if (!ProvesItself(hello, {options_.secret, options_.address, connection->nonce})) {
-    TurnAway(connection, "it does not know this job's secret, or has another MASTER_ADDR");
-    return;
-  }
+void StoreServer::Hear(Connection* connection, const Hello& hello) {
   if (options_.secret.empty() && IsAnotherUsers(connection->socket)) {
     TurnAway(connection, "it belongs to another user of this host");
     return;
@@ -82,7 +73,7 @@ void StoreServer::Hear(Connection* connection, const std::string& body) {
   }
   const std::string why = WhyNot(hello);
   if (!why.empty()) {
-    Refuse(connection, hello, why);
+    Refuse(static_cast<RankConnection*>(connection), hello, why);
     return;
   }
   const Rank::State state = ranks_[hello.rank].state;
@@ -91,11 +82,11 @@ void StoreServer::Hear(Connection* connection, const std::string& body) {
     Judge(connection, FrameKind::kLater, "", hello);
     return;
   }
-  Admit(connection, hello);
+  Admit(static_cast<RankConnection*>(connection), hello);
 }
 
-void StoreServer::Refuse(Connection* connection, const Hello& hello, const std::string& why) {
-  turned_away_.Note(PeerAddress(connection->socket), why);
+void StoreServer::Refuse(RankConnection* connection, const Hello& hello, const std::string& why) {
+  NoteTurnedAway(*connection, why);
   if (hello.rank < ranks_.size()) ranks_[hello.rank].refused = why;
   Judge(connection, FrameKind::kRefused, why, hello);
   // While ranks are still joining, a rank that does not fit means that the job was started wrongly;
@@ -105,14 +96,7 @@ void StoreServer::Refuse(Connection* connection, const Hello& hello, const std::
   AnswerAll();
 }
 
-void StoreServer::Judge(Connection* connection, FrameKind kind, const std::string& text,
-                        const Hello& hello) {
-  if (kind != FrameKind::kFine) connection->closing = true;
-  Send(connection,
-       EncodeVerdict(kind, text, hello, {options_.secret, options_.address, connection->nonce}));
-}
-
-void StoreServer::Admit(Connection* connection, const Hello& hello) {
+void StoreServer::Admit(RankConnection* connection, const Hello& hello) {
   connection->rank = static_cast<int>(hello.rank);
   ranks_[hello.rank] = {Rank::State::kPresent, Printable(hello.host), hello.process, ""};
   ++arrived_;

@@ -168,7 +168,7 @@ TEST(StoreLimits, ASlowHelloRunsOutOfTime) {
 
 TEST(StoreLimits, TheLogStaysShort) {
   std::vector<std::string> lines;
-  TurnedAway turned_away([&](const std::string& line) { lines.push_back(line); });
+  TurnedAway turned_away("rank 0", [&](const std::string& line) { lines.push_back(line); });
   for (int i = 0; i < 1000; ++i) turned_away.Note("192.0.2.7", "it barks");
   EXPECT_EQ(turned_away.count(), 1000U);
   // One, and one more where a slow machine takes ten seconds for this.

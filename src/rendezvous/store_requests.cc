@@ -21,14 +21,15 @@ std::string CollectKey(const std::string& key, int rank) {
 
 }  // namespace
 
-void StoreServer::Wait(Connection* connection, FrameKind kind, uint64_t limit) {
+void StoreServer::Wait(RankConnection* connection, FrameKind kind, uint64_t limit) {
   connection->waits_for = kind;
   connection->deadline = steady_clock::now() + milliseconds(std::min<uint64_t>(limit, 60000));
   TryAnswer(connection, false);
 }
 
 // False: the limit is reached; the rank has been told.
-bool StoreServer::Keep(Connection* connection, const std::string& key, const std::string& value) {
+bool StoreServer::Keep(RankConnection* connection, const std::string& key,
+                       const std::string& value) {
   const auto found = values_.find(key);
   const size_t before = found == values_.end() ? 0 : key.size() + found->second.size();
   const size_t after = stored_ - before + key.size() + value.size();
@@ -42,7 +43,8 @@ bool StoreServer::Keep(Connection* connection, const std::string& key, const std
   return true;
 }
 
-void StoreServer::Handle(Connection* connection, FrameKind kind, const std::string& body) {
+void StoreServer::Handle(Connection* from, FrameKind kind, const std::string& body) {
+  auto* const connection = static_cast<RankConnection*>(from);
   FrameReader reader(body);
   switch (kind) {
     case FrameKind::kSet: {
@@ -88,7 +90,8 @@ void StoreServer::Handle(Connection* connection, FrameKind kind, const std::stri
     }
     case FrameKind::kGoodbye:
       ranks_[static_cast<size_t>(connection->rank)].state = Rank::State::kLeft;
-      connection->closing = true;
+      ++gone_;
+      CloseWhenSent(connection);
       AnswerAll();
       return;
     default:
@@ -97,7 +100,7 @@ void StoreServer::Handle(Connection* connection, FrameKind kind, const std::stri
   Drop(connection);
 }
 
-bool StoreServer::Collected(Connection* connection, bool at_deadline) {
+bool StoreServer::Collected(RankConnection* connection, bool at_deadline) {
   bool missing = false;
   bool gone = false;
   size_t& first = connection->first_missing;
@@ -112,14 +115,14 @@ bool StoreServer::Collected(Connection* connection, bool at_deadline) {
       gone = true;
     } else {
       missing = true;
-      // The reply waits for this rank's answer, unless a loss would end the wait.
-      if (!connection->until_loss && !at_deadline) break;
+      // The reply waits for this rank's answer, unless one that is gone would end the wait.
+      if ((!connection->until_loss || gone_ == 0) && !at_deadline) break;
     }
   }
   return !missing || at_deadline || (gone && connection->until_loss);
 }
 
-std::string StoreServer::Collection(const Connection& connection) const {
+std::string StoreServer::Collection(const RankConnection& connection) const {
   FrameWriter answer(FrameKind::kFine);
   answer.Number(connection.members.size());
   for (const int member : connection.members) {
@@ -140,7 +143,7 @@ std::string StoreServer::Collection(const Connection& connection) const {
   return answer.Take();
 }
 
-void StoreServer::TryAnswer(Connection* connection, bool at_deadline) {
+void StoreServer::TryAnswer(RankConnection* connection, bool at_deadline) {
   const FrameKind kind = connection->waits_for;
   if (kind == FrameKind::kHello) return;
   if (!fatal_.empty()) {
@@ -167,27 +170,25 @@ void StoreServer::TryAnswer(Connection* connection, bool at_deadline) {
   Send(connection, answer);
 }
 
-void StoreServer::Fail(Connection* connection, const std::string& why) {
+void StoreServer::Fail(RankConnection* connection, const std::string& why) {
   connection->closing = true;
   connection->waits_for = FrameKind::kHello;
   Send(connection, FrameWriter(FrameKind::kRefused).Text(why).Take());
 }
 
 void StoreServer::AnswerAll() {
-  for (const auto& [fd, connection] : connections_) {
-    if (connection->socket.open()) TryAnswer(connection.get(), false);
-  }
+  ForEach([&](RankConnection* connection) { TryAnswer(connection, false); });
 }
 
 void StoreServer::Tell(const std::string& frame) {
-  for (const auto& [fd, connection] : connections_) {
-    if (connection->rank < 0 || connection->closing || !connection->socket.open()) continue;
+  ForEach([&](RankConnection* connection) {
+    if (connection->rank < 0 || connection->closing) return;
     if (connection->pending() > kAnswerLimit + kMostUnreadNotices) {
-      Drop(connection.get());
+      Drop(connection);
     } else {
-      Send(connection.get(), frame);
+      Send(connection, frame);
     }
-  }
+  });
 }
 
 }  // namespace diapason::rendezvous

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <poll.h>
-
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -13,9 +10,9 @@
 
 #include "base/status.h"
 #include "rendezvous/frame.h"
+#include "rendezvous/frame_server.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/socket.h"
-#include "rendezvous/turned_away.h"
 
 namespace diapason::rendezvous {
 
@@ -42,31 +39,16 @@ struct StoreServerOptions {
 // It keeps the values, detects ranks that end, and notifies the others. A connection that does not
 // authenticate as a rank is closed, without effect on others.
 //
-// Memory: a connection buffers at most RequestLimit() of received data (kUnauthenticatedLimit
-// before it is a rank's), and one reply and 1 MiB of unread data; it is not read from while it does
-// not read itself. StoreServerOptions::stored bounds the values.
-class StoreServer {
+// Memory: FrameServer bounds what connections buffer, StoreServerOptions::stored the values.
+class StoreServer : public FrameServer {
  public:
   StoreServer(Socket listener, StoreServerOptions options);
   // Tells the ranks that the store closes normally.
-  ~StoreServer();
-  StoreServer(const StoreServer&) = delete;
-  StoreServer& operator=(const StoreServer&) = delete;
-
-  // Connections that sent invalid data, or nothing in time. Thread-safe.
-  uint64_t turned_away() const { return turned_away_.count(); }
+  ~StoreServer() override;
 
  private:
-  struct Connection {
-    Socket socket;
+  struct RankConnection : Connection {
     int rank = -1;  // -1: not authenticated
-    std::string nonce;
-    bool greeted = false;  // its magic has arrived
-    FrameBuffer in;
-    std::string out;
-    size_t sent = 0;       // of `out`
-    bool closing = false;  // close once everything is sent
-    Deadline opened;
     // The waiting request, if any.
     FrameKind waits_for = FrameKind::kHello;  // kHello: nothing
     std::string key;
@@ -74,9 +56,6 @@ class StoreServer {
     bool until_loss = false;
     size_t first_missing = 0;
     Deadline deadline;
-
-    size_t pending() const { return out.size() - sent; }
-    bool unauthenticated() const { return rank < 0 && socket.open(); }
   };
   struct Rank {
     enum class State : uint8_t { kAbsent, kPresent, kLeft, kLost };
@@ -87,47 +66,36 @@ class StoreServer {
   };
 
   // store_server.cc: connections.
-  void Serve();
-  Deadline Prepare(std::vector<pollfd>* entries);
-  void CheckDeadlines();
+  std::unique_ptr<Connection> NewConnection() override;
+  size_t MostUnauthenticated() const override;
+  uint32_t MostRequest() const override { return RequestLimit(size_); }
+  void Closed(Connection* connection) override;
+  Deadline EndRound(Deadline now) override;
   void SayGoodbye();
-  void Accept();
-  void Welcome(Socket socket);
-  bool DropOldestUnauthenticated();
-  void Receive(Connection* connection);
-  void TakeFrames(Connection* connection);
-  bool TakeMagic(Connection* connection);
-  void Flush(Connection* connection);
-  void Send(Connection* connection, const std::string& frame);
-  void Drop(Connection* connection);
-  void TurnAway(Connection* connection, const std::string& why);
+  void ForEach(const std::function<void(RankConnection*)>& action);
 
   // store_hello.cc: new connections.
-  void Hear(Connection* connection, const std::string& body);
+  void Hear(Connection* connection, const Hello& hello) override;
   // Why a process that knows the secret, or needs none, cannot be a rank of this job; "" if it can.
   std::string WhyNot(const Hello& hello) const;
-  void Refuse(Connection* connection, const Hello& hello, const std::string& why);
-  void Admit(Connection* connection, const Hello& hello);
-  void Judge(Connection* connection, FrameKind kind, const std::string& text, const Hello& hello);
+  void Refuse(RankConnection* connection, const Hello& hello, const std::string& why);
+  void Admit(RankConnection* connection, const Hello& hello);
   std::string Who(int rank) const;
 
   // store_requests.cc: requests of ranks.
-  void Handle(Connection* connection, FrameKind kind, const std::string& body);
-  bool Keep(Connection* connection, const std::string& key, const std::string& value);
-  void Wait(Connection* connection, FrameKind kind, uint64_t limit);
+  void Handle(Connection* connection, FrameKind kind, const std::string& body) override;
+  bool Keep(RankConnection* connection, const std::string& key, const std::string& value);
+  void Wait(RankConnection* connection, FrameKind kind, uint64_t limit);
   // Replies to a waiting request if that is possible now.
-  void TryAnswer(Connection* connection, bool at_deadline);
-  std::string Collection(const Connection& connection) const;
-  bool Collected(Connection* connection, bool at_deadline);
+  void TryAnswer(RankConnection* connection, bool at_deadline);
+  std::string Collection(const RankConnection& connection) const;
+  bool Collected(RankConnection* connection, bool at_deadline);
   void AnswerAll();
-  void Fail(Connection* connection, const std::string& why);
+  void Fail(RankConnection* connection, const std::string& why);
   void Tell(const std::string& frame);
 
-  Socket listener_;
-  Pipe wake_;
   const StoreServerOptions options_;
   const int size_;
-  std::map<int, std::unique_ptr<Connection>> connections_;  // by descriptor
   std::vector<Rank> ranks_;
   std::map<std::string, std::string, std::less<>> values_;
   size_t stored_ = 0;  // bytes of keys and values
@@ -135,9 +103,7 @@ class StoreServer {
   // past the bootstrap.
   std::string fatal_;
   int arrived_ = 0;
-  Deadline accept_after_{};  // while no descriptors are left
-  TurnedAway turned_away_;
-  std::atomic<bool> stop_{false};
+  int gone_ = 0;  // ranks that were lost or have left
   std::thread thread_;
 };
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <functional>
 #include <thread>
 
+#include "rendezvous/frame_link.h"
 #include "rendezvous/store_visitor.h"
 
 namespace diapason::rendezvous {
@@ -209,6 +211,22 @@ TEST(RendezvousStore, ATakenPortIsSaid) {
   EXPECT_TRUE(TcpStore::Join(address, 0, 1, In(seconds(120))).ok());
 }
 
+// A store to which many ranks come at once replies late, and by then has admitted the rank.
+TEST(RendezvousStore, TheReplyToAHelloMayTakeLongerThanFindingTheStore) {
+  const StoreAddress address = Address();
+  const Result<std::unique_ptr<TcpStore>> store = TcpStore::Join(address, 0, 2, In(seconds(120)));
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  FrameLink link;
+  ASSERT_TRUE(link.Connect(address.host, address.port, In(seconds(120))).ok());
+  pollfd greeted{link.socket().get(), POLLIN, 0};
+  ASSERT_EQ(poll(&greeted, 1, 120000), 1);
+  const Result<Frame> verdict =
+      link.Greet(HelloForTest(1, 2), {"", StoreName(address.host, address.port), ""},
+                 steady_clock::now(), In(seconds(120)));
+  ASSERT_TRUE(verdict.ok()) << verdict.status().message();
+  EXPECT_EQ(verdict.value().kind, FrameKind::kFine);
+}
+
 bool TakeFrame(std::string_view bytes, FrameKind* kind, std::string* body, bool* damaged) {
   FrameBuffer buffer;
   *buffer.Tail() = bytes;
@@ -223,8 +241,9 @@ TEST(Frame, ADamagedFrameIsNoFrame) {
   EXPECT_TRUE(damaged) << "longer than the limit";
   EXPECT_FALSE(TakeFrame(std::string_view("\xe8\x03\0\0\x01", 5), &kind, &body, &damaged));
   EXPECT_FALSE(damaged);
-  for (const char* unknown : {"\1\1\1\1\0", "\1\0\0\0\x0f"}) {
-    EXPECT_FALSE(TakeFrame(std::string_view(unknown, 5), &kind, &body, &damaged));
+  for (const int unknown : {0, static_cast<int>(FrameKind::kCells) + 1}) {
+    const std::string head = std::string("\1\0\0\0", 4) + static_cast<char>(unknown);
+    EXPECT_FALSE(TakeFrame(head, &kind, &body, &damaged));
     EXPECT_TRUE(damaged);
   }
   const std::string whole = FrameWriter(FrameKind::kSet).Text("a").Number(7).Take();

@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 // The store replies to a waiting request after this time at the latest, and is asked again: other
 // threads can send in between.
 constexpr milliseconds kTurn{100};
+constexpr milliseconds kLongestTurn{1000};
 // A mutex is not fair: without this, a waiting thread would take it again before the others wake
 // up.
 constexpr milliseconds kPause{1};
@@ -25,7 +26,17 @@ constexpr milliseconds kPause{1};
 constexpr milliseconds kPatience{10000};
 // And beyond the caller's own deadline.
 constexpr milliseconds kLastPatience{1000};
+// What it may take to admit this rank: thousands may come at once.
+constexpr milliseconds kAdmission{60000};
 constexpr milliseconds kRetry{50};
+
+// How long rank 0 may keep a request of a rank among so many: an answer names all of them, and
+// rank 0 answers each rank once in this time.
+milliseconds TurnOf(size_t ranks, Deadline deadline) {
+  const milliseconds turn =
+      std::clamp(milliseconds(static_cast<int64_t>(ranks)), kTurn, kLongestTurn);
+  return std::min(turn, milliseconds(MillisecondsTo(deadline)));
+}
 
 // The deadline for a reply to a request that may wait for `turn`.
 Deadline AnswerBy(milliseconds turn, Deadline deadline) {
@@ -62,13 +73,14 @@ Result<std::unique_ptr<TcpStore>> TcpStore::Join(const StoreAddress& address, in
     for (int port = first; port <= last; ++port) {
       bool again = false;
       // A silent listener must not use up the time of the other ports.
+      const Deadline now = steady_clock::now();
       const Deadline attempt =
-          std::min(deadline, steady_clock::now() + (last > first ? milliseconds(2000) : kPatience));
-      status = store->Greet(address, port, attempt, &again);
+          std::min(deadline, now + (last > first ? milliseconds(2000) : kPatience));
+      status = store->Greet(address, port, attempt, std::min(deadline, now + kAdmission), &again);
       if (status.ok()) return store;
       const bool silent = status.code() == ErrorCode::kTimeout && !said.ok();
-      if (store->socket_.open() && !silent) said = status;
-      store->socket_.Close();
+      if (store->link_.open() && !silent) said = status;
+      store->link_.Close();
       if (!again) return status;
     }
     std::this_thread::sleep_for(std::min<steady_clock::duration>(
@@ -93,90 +105,47 @@ Status TcpStore::Serve(const StoreAddress& address, int* port) {
   return {};
 }
 
-Status TcpStore::ReadGreeting(HandshakeInputs* shared, Deadline deadline) {
-  while (in_.rest().size() < kFrameMagic.size()) {
-    const Status got = ReceiveSome(socket_, in_.Tail(), deadline);
-    if (!got.ok()) return got.WithContext("something listens there that is no store");
-    const size_t length = std::min(in_.rest().size(), kFrameMagic.size());
-    if (in_.rest().substr(0, length) != kFrameMagic.substr(0, length)) {
-      const bool ours = in_.rest().starts_with(kFrameMagic.substr(0, kFrameMagic.size() - 1));
-      return Unavailable(ours ? "a store of another version of diapason listens there"
-                              : "another program listens there");
-    }
-  }
-  in_.Skip(kFrameMagic.size());
-  ASSIGN_OR_RETURN(const Reply challenge, ReadAnswer(deadline));
-  bool wants_proof = false;
-  if (challenge.kind != FrameKind::kChallenge) {
-    return Unavailable("another program listens there");
-  }
-  RETURN_IF_ERROR(ReadChallenge(challenge.body, &shared->nonce, &wants_proof));
-  if (wants_proof && shared->secret.empty()) {
-    return Unavailable(
-        "the store there wants to see that this rank knows the job's secret, and this rank has "
-        "none: set DIAPASON_SECRET_FILE on every rank, or on none");
-  }
-  if (!wants_proof && !shared->secret.empty()) {
-    return Unavailable(
-        "the store there has no secret, and this rank has: set DIAPASON_SECRET_FILE on every rank, "
-        "or on none");
-  }
-  return {};
-}
-
-Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline, bool* again) {
+Status TcpStore::Greet(const StoreAddress& address, int port, Deadline deadline, Deadline reply_by,
+                       bool* again) {
   *again = true;
-  Result<Socket> socket = ConnectTo(address.host, port, deadline);
-  if (!socket.ok()) {
-    *again = socket.status().code() != ErrorCode::kNotFound;
-    return socket.status();
+  if (const Status connected = link_.Connect(address.host, port, deadline); !connected.ok()) {
+    *again = connected.code() != ErrorCode::kNotFound;
+    return connected;
   }
-  socket_ = std::move(socket).value();
-  local_address_ = LocalAddress(socket_);
-  in_.Clear();
-  limit_ = kUnauthenticatedLimit;
-  HandshakeInputs shared{address.secret, StoreName(address.host, port), ""};
-  RETURN_IF_ERROR(ReadGreeting(&shared, deadline));
-  ASSIGN_OR_RETURN(std::string nonce, DrawNonce());
-  const Hello hello{kVersion,
-                    address.token,
-                    static_cast<uint64_t>(rank_),
-                    static_cast<uint64_t>(size_),
-                    HostName(),
-                    static_cast<uint64_t>(getpid()),
-                    std::move(nonce),
-                    ""};
-  RETURN_IF_ERROR(
-      SendAll(socket_, std::string(kFrameMagic) + EncodeHello(hello, shared), deadline));
-  const Result<Reply> reply = ReadAnswer(deadline);
-  if (!reply.ok()) {
-    return reply.status().code() == ErrorCode::kPeerLost && !address.secret.empty()
+  local_address_ = LocalAddress(link_.socket());
+  Hello hello;
+  hello.version = kVersion;
+  hello.token = address.token;
+  hello.rank = static_cast<uint64_t>(rank_);
+  hello.size = static_cast<uint64_t>(size_);
+  hello.host = HostName();
+  hello.process = static_cast<uint64_t>(getpid());
+  const Result<Frame> verdict = link_.Greet(
+      std::move(hello), {address.secret, StoreName(address.host, port), ""}, deadline, reply_by);
+  if (!verdict.ok()) {
+    return verdict.status().code() == ErrorCode::kPeerLost && !address.secret.empty()
                ? Unavailable(
                      "the store there closed the connection: it has another secret, or "
                      "another MASTER_ADDR")
-               : reply.status();
+               : verdict.status();
   }
-  std::string text;
-  if (!ReadVerdict(reply.value().kind, reply.value().body, hello, shared, &text)) {
-    return Unavailable("the store there does not know this job's secret");
-  }
-  limit_ = kAnswerLimit;
-  if (reply.value().kind == FrameKind::kFine) return {};
-  if (reply.value().kind == FrameKind::kLater) {
+  if (verdict.value().kind == FrameKind::kFine) return {};
+  if (verdict.value().kind == FrameKind::kLater) {
     return Unavailable("an earlier group of this job still holds the port");
   }
+  const std::string& text = verdict.value().body;
   *again = address.ports > 1 && text.find("another job") != std::string::npos;
   return Invalid(text);
 }
 
 TcpStore::~TcpStore() {
   const std::lock_guard lock(mutex_);
-  if (socket_.open()) {
-    const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGoodbye).Take(),
-                                steady_clock::now() + milliseconds(1000));
+  if (link_.open()) {
+    const Status sent = link_.Send(FrameWriter(FrameKind::kGoodbye).Take(),
+                                   steady_clock::now() + milliseconds(1000));
     static_cast<void>(sent);  // a lost peer needs no goodbye
   }
-  socket_.Close();
+  link_.Close();
 }
 
 Status TcpStore::Unreachable(const Status& status) {
@@ -205,23 +174,18 @@ bool TcpStore::NoteNotice(FrameKind kind, const std::string& body) {
 
 Result<TcpStore::Reply> TcpStore::ReadAnswer(Deadline deadline) {
   for (;;) {
-    Reply reply;
-    bool damaged = false;
-    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
-      if (!NoteNotice(reply.kind, reply.body)) return reply;
-    }
-    if (damaged) return Internal("rank 0's store sent something that cannot be read");
-    RETURN_IF_ERROR(ReceiveSome(socket_, in_.Tail(), deadline));
+    ASSIGN_OR_RETURN(Reply reply, link_.Receive(deadline));
+    if (!NoteNotice(reply.kind, reply.body)) return reply;
   }
 }
 
 Result<TcpStore::Reply> TcpStore::Ask(const std::string& frame, Deadline deadline) {
-  if (!socket_.open()) return Unreachable(PeerLost(""));
-  const Status sent = SendAll(socket_, frame, deadline);
+  if (!link_.open()) return Unreachable(PeerLost(""));
+  const Status sent = link_.Send(frame, deadline);
   Result<Reply> reply = sent.ok() ? ReadAnswer(deadline) : Result<Reply>(sent);
   if (!reply.ok()) {
     // A late reply would be taken for that to the next request.
-    socket_.Close();
+    link_.Close();
     return Unreachable(reply.status());
   }
   if (reply.value().kind == FrameKind::kRefused) {
@@ -239,7 +203,7 @@ Status TcpStore::Set(const std::string& key, const std::string& value) {
 
 Result<std::string> TcpStore::Get(const std::string& key, Deadline deadline) {
   for (;;) {
-    const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
+    const milliseconds turn = TurnOf(static_cast<size_t>(size_), deadline);
     {
       const std::lock_guard lock(mutex_);
       ASSIGN_OR_RETURN(const Reply reply, Ask(FrameWriter(FrameKind::kGet)
@@ -263,7 +227,7 @@ Result<std::vector<RankAnswer>> TcpStore::Collect(const std::string& key,
   bool first = true;
   std::vector<RankAnswer> last;
   for (;;) {
-    const milliseconds turn(std::min<int64_t>(kTurn.count(), MillisecondsTo(deadline)));
+    const milliseconds turn = TurnOf(members.size(), deadline);
     std::vector<RankAnswer> answers(members.size());
     {
       const std::lock_guard lock(mutex_);
@@ -306,15 +270,13 @@ Result<std::vector<RankAnswer>> TcpStore::Collect(const std::string& key,
 std::vector<int> TcpStore::Lost(const std::string& group) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return {};  // another thread is asking, and processes the notices
-  if (socket_.open()) {
-    const Status got = ReceiveSome(socket_, in_.Tail(), steady_clock::now());
+  if (link_.open()) {
+    const Status got = link_.ReadArrived();
     Reply reply;
     bool damaged = false;
-    while (in_.Take(limit_, &reply.kind, &reply.body, &damaged)) {
-      NoteNotice(reply.kind, reply.body);
-    }
+    while (link_.Take(&reply, &damaged)) NoteNotice(reply.kind, reply.body);
     if (!got.ok() && got.code() == ErrorCode::kPeerLost) {
-      socket_.Close();
+      link_.Close();
       if (!rank_0_left_) lost_.insert(0);
     }
   }
@@ -327,9 +289,9 @@ std::vector<int> TcpStore::Lost(const std::string& group) {
 
 void TcpStore::GiveUp(const std::string& group) {
   const std::lock_guard lock(mutex_);
-  if (!socket_.open()) return;
-  const Status sent = SendAll(socket_, FrameWriter(FrameKind::kGiveUp).Text(group).Take(),
-                              steady_clock::now() + milliseconds(1000));
+  if (!link_.open()) return;
+  const Status sent = link_.Send(FrameWriter(FrameKind::kGiveUp).Text(group).Take(),
+                                 steady_clock::now() + milliseconds(1000));
   static_cast<void>(sent);  // a rank that cannot be told will notice by itself
 }
 

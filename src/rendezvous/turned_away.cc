@@ -14,8 +14,8 @@ void TurnedAway::Note(const std::string& from, const std::string& why) {
   const auto now = std::chrono::steady_clock::now();
   if (!log_ || now < next_) return;
   next_ = now + kQuiet;
-  log_(Format("diapason: rank 0: a connection from {} was turned away, number {}: {}", from, count,
-              why));
+  log_(Format("diapason: {}: a connection from {} was turned away, number {}: {}", who_, from,
+              count, why));
 }
 
 }  // namespace diapason::rendezvous

@@ -12,13 +12,15 @@ namespace diapason::rendezvous {
 // one line in ten seconds, so that they cannot fill a log. One thread adds; any thread may read.
 class TurnedAway {
  public:
-  // `log` may be empty.
-  explicit TurnedAway(std::function<void(const std::string&)> log) : log_(std::move(log)) {}
+  // `who`: the server, in the lines. `log` may be empty.
+  TurnedAway(std::string who, std::function<void(const std::string&)> log)
+      : who_(std::move(who)), log_(std::move(log)) {}
   // `from`: the other end's address.
   void Note(const std::string& from, const std::string& why);
   uint64_t count() const { return count_.load(); }
 
  private:
+  const std::string who_;
   const std::function<void(const std::string&)> log_;
   std::atomic<uint64_t> count_{0};
   std::chrono::steady_clock::time_point next_{};

@@ -13,18 +13,6 @@ constexpr double kToMicroseconds = 1e6;
 constexpr size_t kMostRows = 400;
 constexpr size_t kLongestText = 400;
 
-template <typename Rows, typename Write>
-void WriteRows(JsonWriter* json, const char* name, const Rows& rows, const Write& write) {
-  json->Key(name);
-  json->BeginArray();
-  for (const auto& row : rows) {
-    json->BeginObject();
-    write(row);
-    json->EndObject();
-  }
-  json->EndArray();
-}
-
 void WriteGain(JsonWriter* json, const char* name, const JobGain& gain) {
   json->Number(name, gain.gain);
   json->Number("low", gain.low);
@@ -53,11 +41,11 @@ void WriteSetting(JsonWriter* json, const JobSetting& one) {
 void WritePicture(JsonWriter* json, const JobPage& page) {
   json->Text("barsNote", page.bars_note);
   json->Text("method", page.method);
-  WriteRows(json, "classes", page.classes,
+  WriteList(json, "classes", page.classes,
             [&](const std::string& one) { json->Text("label", one); });
-  WriteRows(json, "settings", page.settings,
+  WriteList(json, "settings", page.settings,
             [&](const JobSetting& one) { WriteSetting(json, one); });
-  WriteRows(json, "rows", page.rows, [&](const JobPartRow& row) {
+  WriteList(json, "rows", page.rows, [&](const JobPartRow& row) {
     json->Text("name", row.name);
     json->Bool("bold", row.bold);
     json->Key("us");
@@ -76,6 +64,7 @@ void WriteVerified(JsonWriter* json, const JobPage& page) {
     WriteGain(json, "value", page.gain);
     json->Unsigned("launches", page.gain_launches);
     json->Unsigned("changes", page.gain_changes);
+    json->Bool("byPairs", page.by_pairs);
     json->Number("defaultUs", page.default_seconds * kToMicroseconds);
     json->Number("tunedUs", page.tuned_seconds * kToMicroseconds);
     json->Text("next", page.next);
@@ -83,8 +72,9 @@ void WriteVerified(JsonWriter* json, const JobPage& page) {
   } else {
     json->Number(std::nan(""));
   }
-  WriteRows(json, "verified", page.verified, [&](const JobVerified& one) {
+  WriteList(json, "verified", page.verified, [&](const JobVerified& one) {
     json->Integer("launch", one.launch);
+    json->Integer("defaultLaunch", one.default_launch);
     WriteGain(json, "gain", one.gain);
     json->Unsigned("changes", one.changes);
     json->Unsigned("iterations", one.iterations);
@@ -95,16 +85,16 @@ void WriteVerified(JsonWriter* json, const JobPage& page) {
 }
 
 void WriteContexts(JsonWriter* json, const JobPage& page) {
-  WriteRows(json, "contexts", page.contexts, [&](const JobPageContext& one) {
+  WriteList(json, "contexts", page.contexts, [&](const JobPageContext& one) {
     json->Text("label", one.label);
     json->Text("facts", one.facts);
     json->Text("outcome", one.outcome);
     json->Bool("kept", one.kept);
-    WriteRows(json, "tried", one.tried, [&](const JobTried& tried) {
+    json->Bool("byLaunches", one.by_launches);
+    WriteList(json, "tried", one.tried, [&](const JobTried& tried) {
       json->Text("config", tried.config);
       WriteGain(json, "gain", tried.gain);
       json->Unsigned("blocks", tried.blocks);
-      json->Text("how", tried.how);
       json->Bool("chosen", tried.chosen);
     });
   });
@@ -154,13 +144,13 @@ std::string JobPageJson(const JobPage& page) {
   json.Unsigned("made", static_cast<uint64_t>(std::max(page.made, 0.0)));
   json.Text("title", page.title);
   json.Text("version", page.version);
-  json.Bool("simulated", page.simulated);
   json.Text("verdict", page.verdict);
   json.Text("headline", page.headline);
+  json.Text("unit", page.unit);
   WritePicture(&json, page);
   WriteVerified(&json, page);
   WriteContexts(&json, page);
-  WriteRows(&json, "launches", page.launches, [&](const JobPageLaunch& one) {
+  WriteList(&json, "launches", page.launches, [&](const JobPageLaunch& one) {
     json.Integer("number", one.number);
     json.Text("purpose", one.purpose);
     json.Number("seconds", one.seconds);

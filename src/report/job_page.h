@@ -42,20 +42,20 @@ struct JobPartRow {
 };
 
 struct JobVerified {
-  int launch = 0;
-  JobGain gain;  // not known: it cannot tell
+  int launch = 0;  // of a pair: the one with the policy
+  JobGain gain;    // not known: it cannot tell
   size_t changes = 0;
   size_t iterations = 0;
   double default_seconds = 0;
   double tuned_seconds = 0;
   std::string note;
+  int default_launch = 0;  // of a pair; 0: both took turns in one launch
 };
 
 struct JobTried {
   std::string config;
   JobGain gain;
   size_t blocks = 0;
-  std::string how;
   bool chosen = false;
 };
 
@@ -65,6 +65,7 @@ struct JobPageContext {
   std::string outcome;  // what was chosen, or why nothing was
   bool kept = false;    // it is in the policy
   std::vector<JobTried> tried;
+  bool by_launches = false;  // each configuration ran in launches of its own
 };
 
 struct JobPageLaunch {
@@ -80,7 +81,6 @@ struct JobPage {
   std::string title;
   std::string version;
   double made = 0;  // seconds since 1970
-  bool simulated = false;
   std::string
       verdict;  // "faster", "nothing to gain", "not confirmed", "metric changed", "undecided"
   std::string headline;
@@ -92,6 +92,8 @@ struct JobPage {
   JobGain gain;  // over all launches
   size_t gain_launches = 0;
   size_t gain_changes = 0;
+  bool by_pairs = false;           // gain_launches are pairs, and there are no changes of turns
+  std::string unit = "iteration";  // what times are of, or "launch"
   double default_seconds = 0;
   double tuned_seconds = 0;
   std::string next;  // what one further launch would find

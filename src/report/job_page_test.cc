@@ -22,11 +22,8 @@ JobPage Small() {
   page.gain = {1.25, 1.2, 1.3};
   page.gain_launches = 3;
   page.verified.push_back({2, {1.25, 1.2, 1.3}, 10, 300, 0.01, 0.008, ""});
-  page.contexts.push_back({"allreduce",
-                           "32 calls",
-                           "tree/simple",
-                           true,
-                           {{"tree", {1.3, 1.2, 1.4}, 4, "in the job", true}}});
+  page.contexts.push_back(
+      {"allreduce", "32 calls", "tree/simple", true, {{"tree", {1.3, 1.2, 1.4}, 4, true}}});
   page.launches.push_back({1, "look", 12.5, "ended", false, "launch-1.log"});
   return page;
 }

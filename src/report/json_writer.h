@@ -43,4 +43,17 @@ class JsonWriter {
   bool first_ = true;  // no element precedes in this object or list
 };
 
+// A list of objects, each written by `write`.
+template <typename Rows, typename Write>
+void WriteList(JsonWriter* json, const char* name, const Rows& rows, const Write& write) {
+  json->Key(name);
+  json->BeginArray();
+  for (const auto& row : rows) {
+    json->BeginObject();
+    write(row);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 }  // namespace diapason::report

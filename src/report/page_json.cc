@@ -59,19 +59,6 @@ void WriteHeadline(JsonWriter* json, const PageHeadline& headline) {
   json->Text("measuredText", CasesText(headline.measured, headline.measured_extent));
 }
 
-// A list of objects, each written by `write`.
-template <typename Rows, typename Write>
-void WriteList(JsonWriter* json, const char* name, const Rows& rows, const Write& write) {
-  json->Key(name);
-  json->BeginArray();
-  for (const auto& row : rows) {
-    json->BeginObject();
-    write(row);
-    json->EndObject();
-  }
-  json->EndArray();
-}
-
 void WriteConfigs(JsonWriter* json, const PageData& data) {
   json->Key("configs");
   json->BeginArray();

@@ -30,7 +30,7 @@ constexpr double kClearlyFaster = 1.03;
 constexpr double kWorthARow = 1.02;
 // Starting ranks again must not eat the time for the proof.
 constexpr double kMostLaunchShare = 0.35;
-constexpr int kMostLaunches = 4;
+constexpr int kMostLaunches = 6;
 // Launches of Open MPI on shared cores have speeds of their own.
 constexpr int kMostMpiLaunches = 8;
 // Besides its calls, what a block of calls costs; and calls that the first block on new ranks has

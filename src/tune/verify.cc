@@ -65,7 +65,8 @@ class Verification {
       }
       RETURN_IF_ERROR(Round(round));
     }
-    for (size_t i = 0; i < checks_.size(); ++i) Finish(i);
+    const measure::LaunchVariation usual = measure::VariationOfLaunches(checks_);
+    for (size_t i = 0; i < checks_.size(); ++i) Finish(i, usual);
     return std::move(checks_);
   }
 
@@ -87,10 +88,11 @@ class Verification {
   // Lets the claims rest that are settled; true: all are.
   bool RestSettled() {
     bool all = true;
+    const measure::LaunchVariation usual = measure::VariationOfLaunches(checks_);
     for (size_t i = 0; i < checks_.size(); ++i) {
       if (resting_[i] || Failed(i)) continue;
       PolicyCheck now = checks_[i];
-      now.Conclude();
+      now.Conclude(usual);
       // What differs from launch to launch is not settled by rounds.
       const bool launches = now.launches_differ && launches_ < options_.launches;
       resting_[i] = !launches && (now.interval.low > kClearly || now.interval.high < 1);
@@ -170,9 +172,9 @@ class Verification {
     return figure.fine();
   }
 
-  void Finish(size_t claim) {
+  void Finish(size_t claim, const measure::LaunchVariation& usual) {
     for (const VerifiedSide& side : sides_[claim]) side.figure->Conclude(side.fastest);
-    checks_[claim].Conclude();
+    checks_[claim].Conclude(usual);
   }
 
   const MeasurerSource& source_;

@@ -196,7 +196,9 @@ void player_open(struct player* player, uint64_t id, int rank, tuner_logger logg
   }
   CHECK(result == 0, "init returned %d", result);
   /* As the library does for its own word. */
-  if (player->api >= 7 && (*player->word & KERNEL_PHASE) != 0) *player->word |= KERNEL_CH;
+  if (player->api >= 7 && (read_word(player) & KERNEL_PHASE) != 0) {
+    __atomic_fetch_or(player->word, KERNEL_CH, __ATOMIC_RELAXED);
+  }
 }
 
 void player_close(struct player* player) {

@@ -1,6 +1,6 @@
 // Many jobs under attack; see attack.h.
 //
-//   agreement_attack --store shm|file|redis [--runs N] [--seed S] [--jobs J]
+//   agreement_attack --store shm|file|redis|tcp [--runs N] [--seed S] [--jobs J]
 //                    [--mutant hold|off|error]
 //
 // Fails when two ranks have used different configurations for one call, when a run without attacks
@@ -41,7 +41,7 @@ bool ParseOptions(int argc, char** argv, Options* options) {
     bool good = true;
     if (name == "--store") {
       options->store = value;
-      good = value == "shm" || value == "file" || value == "redis";
+      good = value == "shm" || value == "file" || value == "redis" || value == "tcp";
     } else if (name == "--runs") {
       good = ParseUnsigned(value, &options->runs);
     } else if (name == "--seed") {

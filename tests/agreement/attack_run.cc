@@ -15,6 +15,7 @@
 #include "agree/stores.h"
 #include "agree/testing.h"
 #include "attack.h"
+#include "cell_server/testing.h"
 
 namespace diapason::attack {
 namespace {
@@ -38,7 +39,7 @@ Plan MakePlan(uint64_t seed, const std::string& store, Mutant mutant) {
   plan.simulate_share = dice.Chance(0.3) ? 0.05 : 0;
   plan.delay_share = dice.Chance(0.5) ? 0.05 : 0;
   plan.remains = dice.Chance(0.2);
-  plan.cut = store == "redis" && dice.Chance(0.2);
+  plan.cut = (store == "redis" || store == "tcp") && dice.Chance(0.2);
   const auto victim = [&] {
     return static_cast<int>(dice.Below(static_cast<uint64_t>(plan.ranks)));
   };
@@ -91,6 +92,7 @@ class StoreGround : public Ground {
         ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (board_ == MAP_FAILED) return false;
     if (store_ == "redis") server_ = agree::RedisServer::Start();
+    if (store_ == "tcp") cells_ = std::make_unique<cell_server::ServerProcess>();
     return store_ != "redis" || server_ != nullptr;
   }
 
@@ -124,7 +126,10 @@ class StoreGround : public Ground {
     options.job = Format("run-{}", plan.seed);
     options.limit = std::chrono::milliseconds(120000);
     if (store_ == "shm") return OpenShmStore(options, {folder_.path(), uint64_t{4} << 20});
-    options.where = store_ == "file" ? "file:" + folder_.path() : server_->Url();
+    options.where = store_ == "file"  ? "file:" + folder_.path()
+                    : store_ == "tcp" ? cells_->Url()
+                                      : server_->Url();
+    options.secret = cell_server::kTestSecret;  // for tcp
     return OpenStore(options);
   }
 
@@ -160,10 +165,16 @@ class StoreGround : public Ground {
     std::this_thread::sleep_for(std::chrono::microseconds(plan.strike_us));
     if (plan.killed >= 0) ::kill(ranks[static_cast<size_t>(plan.killed)], SIGKILL);
     for (int i = 0; plan.cut && i < 3; ++i) {
-      server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+      if (cells_ != nullptr) cells_->Restart();
+      if (server_ != nullptr)
+        server_->Command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
     }
     if (plan.emptied) {
-      if (server_ != nullptr) {
+      if (cells_ != nullptr) {
+        cells_->Kill();
+        fs::remove(cells_->file());
+        cells_->Start();
+      } else if (server_ != nullptr) {
         server_->Command({"FLUSHALL"});
       } else if (dice.Chance(0.5)) {
         std::error_code ignored;
@@ -174,7 +185,9 @@ class StoreGround : public Ground {
     }
     if (plan.moved) {
       std::error_code ignored;
-      if (server_ != nullptr) {
+      if (cells_ != nullptr) {
+        cells_->Restart();  // with its file: no rank may notice
+      } else if (server_ != nullptr) {
         server_->Restart();
       } else {
         fs::rename(Private(), Private() + "-moved", ignored);
@@ -273,6 +286,7 @@ class StoreGround : public Ground {
   const Mutant mutant_;
   TemporaryFolder folder_{"/dev/shm"};
   std::unique_ptr<agree::RedisServer> server_;
+  std::unique_ptr<cell_server::ServerProcess> cells_;
   Board* board_ = nullptr;
 };
 

@@ -15,7 +15,7 @@ def differing(scene, own, expected=SURVIVE, version=None, calls=300, **environme
         'environment': own(rank)}).start())
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def chain_missing(scene):
     """a chained tuner that some ranks cannot load"""
     def own(rank):
@@ -117,7 +117,7 @@ def learning_settings_differ(scene):
     differing(scene, own, calls=2500)
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def bad_setting(scene):
     """a setting on one rank that cannot be used"""
     odd = scene.random.randrange(4)
@@ -185,7 +185,7 @@ def memory_at_init(scene):
             with_failing_memory(scene, first, scene.random.choice(FAILURES), mode=mode)
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def memory_in_a_call(scene):
     """allocations of one rank fail in a call"""
     for _ in range(6 if scene.store == 'shm' else 2):
@@ -193,7 +193,7 @@ def memory_in_a_call(scene):
                             scene.random.choice((0, 1, 8, 16, 17, 48)), 'learn', 300)
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def memory_behind(scene):
     """allocations of one rank fail on the plugin's own threads while it learns"""
     for _ in range(6 if scene.store == 'shm' else 2):

@@ -41,7 +41,7 @@ def orders(scene):
         calls=10000, options={'pause': 30, 'captured': 40, 'groups': 60, 'nonblocking': 40, 'late': 40,
                               'communicators': 3},
         environment={'DIAPASON_MODE': 'tune'}).start()
-    before = scene.hosts.on(0) if scene.store == 'redis' else ()
+    before = scene.hosts.on(0) if scene.hosts is not None else ()
     first = scene.order(job, before)
     job.reach(3000)
     scene.order(job, before)
@@ -95,7 +95,7 @@ def sent(scene):
         each=lambda rank: {'options': {'sent': 300}} if rank % 2 else {}).start())
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def two_communicators(scene):
     """groups over two communicators, some of them simulated on one rank"""
     for version in LIBRARIES if scene.store == 'shm' else LIBRARIES[:1]:
@@ -131,7 +131,7 @@ def selected(scene):
         each=lambda rank: {'options': {'ahead': AHEAD_ALL * (rank == 1), 'twice': int(rank == 2)}}).start())
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def mask_changed(scene):
     """2.31: somebody changes the event mask of a running job, on one rank or at another call on each"""
     draw = scene.random
@@ -168,7 +168,7 @@ def late(scene):
     scene.expect(SURVIVE, job.start([last]))
 
 
-@case('shm', 'redis')
+@case('shm', 'redis', 'tcp')
 def too_late(scene):
     """one rank starts when the others have given up waiting"""
     job = scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 1})

@@ -32,19 +32,15 @@ def until_failed(job):
 
 
 def wait_for_registrations(scene, job, ranks=3):
-    """Until so many ranks wait in Redis for the others."""
-    def registrations():
-        jobs = scene.server.ask('--scan', '--pattern', 'diapason:*').split()
-        return sum(field.startswith('j') for one in jobs for field in scene.server.ask('hkeys', one).split())
-
-    job.wait_until(lambda: registrations() >= ranks)
+    """Until so many ranks wait in the store for the others."""
+    job.wait_until(lambda: scene.server.registrations() >= ranks)
 
 
-# Redis.
+# The server.
 
-@case('redis')
+@case('redis', 'tcp')
 def paused_short(scene):
-    """Redis stands still for less than the patience"""
+    """the server stands still for less than the patience"""
     job = busy(scene, LONG)
     for _ in range(2):
         scene.server.pause()
@@ -55,26 +51,26 @@ def paused_short(scene):
     scene.expect(SURVIVE, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def paused_long(scene):
-    """Redis stands still for longer than the patience"""
+    """the server stands still for longer than the patience"""
     job = busy(scene, SHORT)
     scene.server.pause()
     scene.expect(FAIL, job)  # ends by itself; so does every communicator
     scene.server.resume()
 
 
-@case('redis')
+@case('redis', 'tcp')
 def dead(scene):
-    """Redis is killed and never comes back"""
+    """the server is killed and never comes back"""
     job = busy(scene, SHORT)
     scene.server.kill()
     scene.expect(FAIL, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def gone_at_the_end(scene):
-    """Redis stands still, or is killed, when the job has made its calls"""
+    """the server stands still, or is killed, when the job has made its calls"""
     job = scene.job(calls=1000, options={'fresh': 40, 'collectives': 1})
     job.board.hold(True)
     job.start()
@@ -84,9 +80,9 @@ def gone_at_the_end(scene):
     scene.expect(SURVIVE, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def paused_while_joining(scene):
-    """Redis stands still for less than the patience while ranks join"""
+    """the server stands still for less than the patience while ranks join"""
     job = scene.job(environment={'DIAPASON_JOIN_LIMIT': 60, 'DIAPASON_STORE_PATIENCE': LONG})
     job.start(range(3))
     wait_for_registrations(scene, job)
@@ -97,16 +93,16 @@ def paused_while_joining(scene):
     scene.expect(SURVIVE, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def dead_before(scene):
-    """Redis is not there when the job starts"""
+    """the server is not there when the job starts"""
     scene.server.kill()
     scene.expect(EITHER, scene.job(calls=200, environment={'DIAPASON_STORE_PATIENCE': SHORT}).start())
 
 
-@case('redis')
+@case('redis', 'tcp')
 def restarted_durable(scene):
-    """Redis is killed and comes back with all it had (appendfsync always)"""
+    """the server is killed and comes back with all it had"""
     scene.serve(durable=True)
     job = busy(scene, LONG)
     for _ in range(2):
@@ -118,20 +114,20 @@ def restarted_durable(scene):
     scene.expect(EITHER, job)  # that nothing was lost cannot be known
 
 
-@case('redis')
+@case('redis', 'tcp')
 def restarted_empty(scene):
-    """Redis is killed and comes back with nothing"""
+    """the server is killed and comes back with nothing"""
     job = busy(scene, LONG)
     scene.server.kill()
     scene.server.start()
     scene.expect(FAIL, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def emptied(scene):
-    """FLUSHALL while the job runs"""
+    """the server is emptied while the job runs"""
     job = busy(scene, LONG)
-    scene.server.ask('flushall')
+    scene.server.empty()
     scene.expect(FAIL, job)
 
 
@@ -152,20 +148,20 @@ def evicts_before(scene):
     scene.expect(EITHER, scene.job(calls=300, environment={'DIAPASON_JOIN_LIMIT': 2}).start())
 
 
-@case('redis')
+@case('redis', 'tcp')
 def emptied_while_joining(scene):
-    """FLUSHALL while the ranks wait for the last one"""
+    """the server is emptied while the ranks wait for the last one"""
     job = scene.job(calls=200, environment={'DIAPASON_JOIN_LIMIT': 60})
     job.start(range(3))
     job.never_start(3)
     wait_for_registrations(scene, job)
-    scene.server.ask('flushall')
+    scene.server.empty()
     scene.expect(FAIL_IN_CREATION, job)
 
 
 # The network.
 
-@case('redis')
+@case('redis', 'tcp')
 def unplugged_short(scene):
     """one host is cut off for less than the patience"""
     job = busy(scene, LONG)
@@ -179,7 +175,7 @@ def unplugged_short(scene):
     scene.expect(SURVIVE, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def unplugged_long(scene):
     """one host is cut off for longer than the patience"""
     job = busy(scene, SHORT)
@@ -192,7 +188,7 @@ def unplugged_long(scene):
     scene.expect(FAIL, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def unplugged_before(scene):
     """one host is cut off before the job starts"""
     host = scene.random.randrange(1, 4)
@@ -205,7 +201,7 @@ def unplugged_before(scene):
         scene.hosts.plug(host)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def unplugged_server(scene):
     """the server's host is cut off for longer than the patience; its own rank still has it"""
     job = busy(scene, SHORT)
@@ -217,7 +213,7 @@ def unplugged_server(scene):
     scene.expect(FAIL, job)
 
 
-@case('redis')
+@case('redis', 'tcp')
 def slow_network(scene):
     """every answer takes a while"""
     delay = scene.random.choice((0.001, 0.01, 0.03))
@@ -226,7 +222,7 @@ def slow_network(scene):
     scene.expect(SURVIVE, job.start())
 
 
-@case('redis')
+@case('redis', 'tcp')
 def dropping_network(scene):
     """connections are reset at random"""
     where = scene.server.proxy(drop=scene.random.choice((0.01, 0.05)),

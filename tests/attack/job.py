@@ -26,6 +26,7 @@ class Places:
         self.plugin = os.path.join(build, 'lib', 'libnccl-tuner-diapason.so')
         self.rank = os.path.join(build, 'bin', 'attack_rank')
         self.orders = os.path.join(build, 'bin', 'attack_orders')
+        self.tool = os.path.join(build, 'bin', 'diapason')
         self.fail_malloc = os.path.join(build, 'lib', 'attack', 'libattack_fail_malloc.so')
         self.chain = os.path.join(build, 'lib', 'attack', 'libattack_chain_tree.so')
 

@@ -1,6 +1,6 @@
 """Attacks jobs that run with the built plugin, and compares what their ranks ran call by call.
 
-run.py BUILD [--store shm|file|redis] [--calls N] [--seconds S] [--rounds N]
+run.py BUILD [--store shm|file|redis|tcp] [--calls N] [--seconds S] [--rounds N]
        [--seed N] [--case NAME] [--list] [--self-test]
 
 Without --calls and --seconds every case of the store is played once (or --rounds times, each with the
@@ -26,7 +26,7 @@ import cases_plain
 import cases_world
 import hosts as networks
 from job import Places, complaints
-from scene import CASES, STORES, Scene
+from scene import CASES, SERVED, STORES, Scene
 
 SKIP = 77
 MOST_SHOWN = 3  # jobs of each case that went wrong
@@ -97,7 +97,7 @@ class Stage:
         self.places = Places(build)
         self.folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='diapason_attack_'))
         os.chmod(self.folder, 0o755)
-        self.hosts = stack.enter_context(networks.Hosts()) if store == 'redis' else None
+        self.hosts = stack.enter_context(networks.Hosts()) if store in SERVED else None
 
 
 def possible_cases(store):
@@ -168,8 +168,9 @@ def main():
         return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
-    if options.store == 'redis':
-        why = networks.why_not() or (None if shutil.which('redis-server') else 'there is no redis-server')
+    if options.store in SERVED:
+        program = 'redis-server' if options.store == 'redis' else Places(options.build).tool
+        why = networks.why_not() or (None if shutil.which(program) else f'there is no {program}')
         if why:
             print(f'skipped: {why}')
             return SKIP

@@ -9,7 +9,8 @@ import job as jobs
 import processes
 import server as servers
 
-STORES = ('shm', 'file', 'redis')
+STORES = ('shm', 'file', 'redis', 'tcp')
+SERVED = ('redis', 'tcp')  # stores on a host, with ranks on several
 # name -> (stores it is for, function): filled by the modules cases_*.py. A case gets a Scene, runs
 # its jobs, and says with scene.expect() what must have become of each.
 CASES = {}
@@ -45,7 +46,7 @@ class Scene:
     def __enter__(self):
         shutil.rmtree(self.folder, ignore_errors=True)
         os.makedirs(self.folder)
-        if self.store == 'redis':
+        if self.store in SERVED:
             self.serve()
         return self
 
@@ -66,11 +67,12 @@ class Scene:
         """A server of our own, with or without what lets it come back as it was."""
         if self.server is not None:
             self.server.kill()
-        self.server = self.keep(servers.Server(self.hosts, self.folder, durable))
+        self.server = self.keep(
+            servers.KINDS[self.store](self.hosts, self.folder, self.places, durable))
 
     def where(self):
         """The store, as DIAPASON_STORE has it."""
-        if self.store == 'redis':
+        if self.store in SERVED:
             return self.server.url()
         if self.store == 'file':
             os.makedirs(os.path.join(self.folder, 'store'), exist_ok=True)
@@ -97,9 +99,11 @@ class Scene:
                'DIAPASON_JOIN_LIMIT': 5, 'DIAPASON_STORE_PATIENCE': 20,
                'DIAPASON_EXPLORE_BUDGET': '50%', 'NCCL_RAS_ENABLE': 0,  # 2.31 learns only so
                'DIAPASON_STRATEGY': draw.choice(('elimination', 'epsilon', 'thompson'))}
+        if self.store == 'tcp':
+            own['DIAPASON_SECRET'] = servers.SECRET
         if draw.randrange(4) == 0:  # another way through the plugin, and another thread
             own['DIAPASON_JOURNAL'] = os.path.join(self.folder, 'journal.%p')
-        if before is None and self.store == 'redis':
+        if before is None and self.store in SERVED:
             before = self._host_of
         made = jobs.Job(self.places, os.path.join(self.folder, f'job{self._jobs}'), ranks,
                         {**drawn, **(options or {})}, {**own, **(environment or {})}, each, before)

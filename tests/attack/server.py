@@ -1,5 +1,6 @@
-"""A Redis server on one of the hosts, and what can happen to it."""
+"""The server of a store on one of the hosts, and what can happen to it."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,12 +11,15 @@ import processes
 
 PORT = 6399
 PROXY_PORT = 6400
+SECRET = 'a secret that only tests have'  # of a store at tcp://
 
 
 class Server:
-    def __init__(self, hosts, folder, durable=False):
-        self._hosts, self._durable = hosts, durable
-        self._folder = os.path.join(folder, 'redis')
+    """What the servers of all kinds have in common. `durable`: it comes back with all it had."""
+
+    def __init__(self, hosts, folder, places, durable=False):
+        self._hosts, self._durable, self._places = hosts, durable, places
+        self._folder = os.path.join(folder, 'server')
         self._process = None
         self._proxy = None
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -29,22 +33,11 @@ class Server:
         processes.end(self._proxy)
         processes.end(self._process)
 
-    def url(self, port=PORT):
-        return f'redis://{self._hosts.address(0)}:{port}'
-
     def start(self):
-        durable = ['--appendonly', 'yes', '--appendfsync', 'always'] if self._durable else \
-            ['--appendonly', 'no']
-        self._process = processes.start(
-            [*self._hosts.on(0), 'redis-server', '--bind', self._hosts.address(0), '--port', str(PORT),
-             '--protected-mode', 'no', '--dir', self._folder, '--save', '', *durable],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait_until(lambda: 'PONG' in self.ask('ping'))
+        raise NotImplementedError
 
-    def ask(self, *words):
-        done = subprocess.run([*self._hosts.on(0), 'redis-cli', '-h', self._hosts.address(0), '-p',
-                               str(PORT), *words], capture_output=True, text=True)
-        return done.stdout
+    def url(self, port=PORT):
+        return f'{self.SCHEME}://{self._hosts.address(0)}:{port}'
 
     def kill(self):
         processes.end(self._process)
@@ -54,14 +47,6 @@ class Server:
 
     def resume(self):
         self._process.send_signal(signal.SIGCONT)
-
-    def squeeze(self):
-        """Keys are evicted from now on, and there is not enough memory for them."""
-        self.ask('config', 'set', 'maxmemory-policy', 'allkeys-random')
-        self.ask('config', 'set', 'maxmemory', '2mb')
-        script = "for i=1,tonumber(ARGV[1]) do redis.call('set','filler'..math.random(1e6),ARGV[2]) end"
-        for _ in range(20):
-            self.ask('eval', script, '0', '2000', 'x' * 200)
 
     def proxy(self, **settings):
         """A way to the server that delays, drops or loses; returns its address."""
@@ -81,6 +66,75 @@ class Server:
         deadline = time.monotonic() + 60
         while not condition():
             if time.monotonic() > deadline:
-                raise RuntimeError('redis-server does not answer')
+                raise RuntimeError('the server does not answer')
             time.sleep(0.02)
 
+
+class Redis(Server):
+    SCHEME = 'redis'
+
+    def start(self):
+        durable = ['--appendonly', 'yes', '--appendfsync', 'always'] if self._durable else \
+            ['--appendonly', 'no']
+        self._process = processes.start(
+            [*self._hosts.on(0), 'redis-server', '--bind', self._hosts.address(0), '--port', str(PORT),
+             '--protected-mode', 'no', '--dir', self._folder, '--save', '', *durable],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._wait_until(lambda: 'PONG' in self.ask('ping'))
+
+    def ask(self, *words):
+        done = subprocess.run([*self._hosts.on(0), 'redis-cli', '-h', self._hosts.address(0), '-p',
+                               str(PORT), *words], capture_output=True, text=True)
+        return done.stdout
+
+    def empty(self):
+        self.ask('flushall')
+
+    def registrations(self):
+        """How many ranks have registered."""
+        jobs = self.ask('--scan', '--pattern', 'diapason:*').split()
+        return sum(field.startswith('j') for one in jobs for field in self.ask('hkeys', one).split())
+
+    def squeeze(self):
+        """Keys are evicted from now on, and there is not enough memory for them."""
+        self.ask('config', 'set', 'maxmemory-policy', 'allkeys-random')
+        self.ask('config', 'set', 'maxmemory', '2mb')
+        script = "for i=1,tonumber(ARGV[1]) do redis.call('set','filler'..math.random(1e6),ARGV[2]) end"
+        for _ in range(20):
+            self.ask('eval', script, '0', '2000', 'x' * 200)
+
+
+class CellServer(Server):
+    """`diapason serve`."""
+    SCHEME = 'tcp'
+
+    def start(self):
+        os.environ['DIAPASON_SECRET'] = SECRET  # also for programs that give orders
+        if not self._durable:
+            self._forget()
+        self._process = processes.start(
+            [*self._hosts.on(0), self._places.tool, 'serve', '--listen',
+             f'{self._hosts.address(0)}:{PORT}', '--file', self._file()],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if not self._process.stdout.readline().startswith('DIAPASON_STORE='):
+            raise RuntimeError('diapason serve did not start')
+
+    def empty(self):
+        self.kill()
+        self._forget()
+        self.start()
+
+    def registrations(self):
+        """How many ranks have registered: the cells of slots in the file."""
+        with open(self._file(), 'rb') as file:
+            return len(set(re.findall(rb'j[0-9a-f]+\.[0-9]+\.[0-9]+', file.read())))
+
+    def _file(self):
+        return os.path.join(self._folder, 'cells')
+
+    def _forget(self):
+        if os.path.exists(self._file()):
+            os.unlink(self._file())
+
+
+KINDS = {'redis': Redis, 'tcp': CellServer}

@@ -22,7 +22,7 @@ from pathlib import Path  # noqa: E402
 import job_arms  # noqa: E402
 import policy_file  # noqa: E402
 
-KINDS = {"decode": "decode", "ddp": "ddp", "fsdp2": "fsdp", "tp-dp": "two", "moe": "two", "resnet": "ddp",
+KINDS = {"decode": "decode", "graphs": "replays", "ddp": "ddp", "fsdp2": "fsdp", "tp-dp": "two", "moe": "two", "resnet": "ddp",
          "regroup": "comes-and-goes"}
 RANKS = 4
 PER_SECOND = 400  # iterations that stand for a second of the job
@@ -40,15 +40,24 @@ def trace_of(truth: dict, options: argparse.Namespace) -> dict:
             "started_ns": 1 << 62, "window_ns": [0, 1 << 62]}
 
 
+def speed_of(text: str | None) -> float:
+    """By the rows of a policy; None: that of the plugin."""
+    row = policy_file.expected(policy_file.parse_policy(text or ""), "allreduce", 32768, RANKS, RANKS)
+    return TUNED if text is None else FASTER[(row.algorithm, row.protocol)] * (ONE_CHANNEL if row.channels == 1 else 1) if row else 1.0
+
+
+def launch() -> dict:
+    """The result of a whole launch, by the policy that was set for it."""
+    path = os.environ.get("DIAPASON_POLICY")
+    return {"ms": 10 / speed_of(Path(path).read_text() if path else "") * random.Random(path).lognormvariate(0, NOISE)}
+
+
 def turns(plan: job_arms.Plan, rounds: int) -> dict:
     """The result of a job with --arms: a simple law instead of iterations."""
     noise = random.Random(plan.seed)
     times = []
     for iteration in range(rounds * (plan.block + plan.skip) * len(plan.arms)):
-        text = plan.arms[plan.place(iteration)[1]]
-        row = policy_file.expected(policy_file.parse_policy(text or ""), "allreduce", 32768, RANKS, RANKS)
-        speed = TUNED if text is None else FASTER[(row.algorithm, row.protocol)] * (ONE_CHANNEL if row.channels == 1 else 1) if row else 1.0
-        times.append(0.01 / speed * noise.lognormvariate(0, NOISE))
+        times.append(0.01 / speed_of(plan.arms[plan.place(iteration)[1]]) * noise.lognormvariate(0, NOISE))
     return {"times": times, "pins": {name: [0, 0] for name in plan.arms}}
 
 
@@ -59,6 +68,7 @@ def main() -> int:
     parser.add_argument("--iterations", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--lab", action="store_true")
+    parser.add_argument("--step", action="store_true")
     parser.add_argument("--trace")
     parser.add_argument("--trace-after", type=int)
     parser.add_argument("--trace-iterations", type=int)
@@ -71,6 +81,9 @@ def main() -> int:
         return 3
     if options.arms:
         options.result.write_text(json.dumps(turns(job_arms.Plan.read(options.arms), 12)))
+        return 0
+    if options.result and options.kind == "graphs":
+        options.result.write_text(json.dumps(launch()))
         return 0
     with tempfile.TemporaryDirectory(prefix="fake-whole-job-") as folder:
         truth = Path(folder) / "truth"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import group
@@ -17,9 +19,10 @@ import run_pytorch
 
 HERE = Path(__file__).resolve().parent
 # A turn of a comparison in ms: at least twenty iterations.
-TURN = {"decode": 300, "ddp": 700, "fsdp2": 1000, "tp-dp": 700, "moe": 700, "resnet": 700, "regroup": 300}
+TURN = {"decode": 300, "graphs": 300, "ddp": 700, "fsdp2": 1000, "tp-dp": 700, "moe": 700, "resnet": 700, "regroup": 300}
 START_SECONDS = 40.0  # of a launch, beside its iterations: torch is imported by every rank
 TOOL_SECONDS = 60.0
+SKIP = 77
 JOURNAL = {"DIAPASON_JOURNAL_LIMIT": "1GiB", "DIAPASON_JOURNAL_RECORDS": "262144"}
 
 
@@ -176,3 +179,17 @@ def cut(source: Path, target: Path, begin_ns: int, end_ns: int) -> int:
 
 def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_limited(options: argparse.Namespace, run: Callable[[argparse.Namespace, group.Deadline], int]) -> int:
+    """The status of `run`, which ends in order at options.limit seconds; 77 where there is no GPU, with the reason."""
+    try:
+        run_pytorch.catch_signals(options.limit)
+        if reason := why_skip(options.tool):
+            say(f"SKIP: {reason}")
+            return SKIP
+        return run(options, group.Deadline(options.limit))
+    except run_pytorch.Interrupted as signal_:
+        name = signal.Signals(signal_.number).name
+        say("FAILED: the time limit is over" if name == "SIGALRM" else f"FAILED: interrupted by {name}")
+        return 1 if name == "SIGALRM" else 128 + signal_.number

@@ -106,6 +106,17 @@ class WholeRun(unittest.TestCase):
         self.assertEqual((status, [one["launch"] for one in self.records(text) if one["part"] == "judge"]), (0, [3]))
         self.assertIn("decode: 4 launches", text)
 
+    def test_graphs_are_judged_by_launches(self):
+        words = ["--tool", HERE / "fake_tool.py", "--kind", "graphs", "--step", "--state", self.folder / "state", "--launches", 3, "--parts",
+                 "tune,judge", "--limits", "tune:3600,judge:3600"]
+        status, text = self.run_lab(tune_job_lab, *words)
+        self.assertEqual(status, 0, text)
+        found = next(one for one in self.records(text) if one["part"] == "summary")["arms"]
+        self.assertEqual(set(found), {tune_job_lab.CONTROL, tune_job_lab.TUNED})
+        self.assertAlmostEqual(found[tune_job_lab.TUNED]["gain"], 1.5, delta=0.05)
+        self.assertAlmostEqual(found[tune_job_lab.CONTROL]["gain"], 1.0, delta=0.05)
+        self.assertEqual(text.count("# graphs.judge"), 9)
+
 
 def main() -> int:
     parser = argparse.ArgumentParser()

@@ -11,6 +11,7 @@ sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _
 import argparse  # noqa: E402
 import ctypes  # noqa: E402
 import json  # noqa: E402
+import random  # noqa: E402
 import time  # noqa: E402
 from datetime import timedelta  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -80,9 +81,17 @@ class Rank:
         return bool(torch.equal(data, want))
 
 
+def shuffled(order: random.Random) -> list[tuple[str, tuple[int, int, int] | None]]:
+    """What is compared, in the order of one round: what ran before changes a call's time. All ranks draw the same."""
+    compared = [("learned", None), ("default", DEFAULT)] + [(f"{a}/{p}/{c}", (a, p, c)) for a, p, c in CONFIGS]
+    order.shuffle(compared)
+    return compared
+
+
 def sizes(rank: Rank, options: argparse.Namespace) -> dict:
     """Synchronised calls of one size after the other; then the exhaustive comparison, by pins."""
     out: dict = {"sizes": {}}
+    order = random.Random(1)
     for size in options.bytes:
         data = torch.zeros(size // 4, device=rank.device)
         learning = []
@@ -93,9 +102,7 @@ def sizes(rank: Rank, options: argparse.Namespace) -> dict:
         correct = rank.right(size // 4)
         rows: dict[str, list[float]] = {}
         for _ in range(options.rounds):
-            for name, config in [("learned", None), ("default", DEFAULT)] + [
-                (f"{a}/{p}/{c}", (a, p, c)) for a, p, c in CONFIGS
-            ]:
+            for name, config in shuffled(order):
                 rank.plugin.unpin() if config is None else rank.plugin.pin(config)
                 rank.timed(data)
                 rows.setdefault(name, []).extend(rank.timed(data) for _ in range(4))
@@ -127,6 +134,7 @@ class Overlap:
 
 def overlap(rank: Rank, options: argparse.Namespace) -> dict:
     out: dict = {"sizes": {}}
+    order = random.Random(1)
     for size in options.bytes:
         loop = Overlap(rank, 6, size, options.work)
         learning = []
@@ -135,9 +143,7 @@ def overlap(rank: Rank, options: argparse.Namespace) -> dict:
             rank.plugin.step()
         rows: dict[str, list[float]] = {}
         for _ in range(options.rounds):
-            for name, config in [("learned", None), ("default", DEFAULT)] + [
-                (f"{a}/{p}/{c}", (a, p, c)) for a, p, c in CONFIGS
-            ]:
+            for name, config in shuffled(order):
                 rank.plugin.unpin() if config is None else rank.plugin.pin(config)
                 loop.run()
                 rows.setdefault(name, []).extend(loop.run() for _ in range(3))

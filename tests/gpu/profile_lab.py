@@ -19,7 +19,6 @@ sys.dont_write_bytecode = True
 import argparse  # noqa: E402
 import json  # noqa: E402
 import shutil  # noqa: E402
-import signal  # noqa: E402
 import statistics  # noqa: E402
 import tempfile  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -27,16 +26,14 @@ from pathlib import Path  # noqa: E402
 import group  # noqa: E402
 import job_lab  # noqa: E402
 import kernel_trace  # noqa: E402
-import run_pytorch  # noqa: E402
 from job_lab import JobLab, say  # noqa: E402
 from mps import Mps  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
-SKIP = 77
 BAR_PERCENT = 10.0
 # Iterations before the trace, in it, and in all.
-ITERATIONS = {"decode": (200, 60, 320), "ddp": (120, 40, 200), "fsdp2": (100, 40, 170), "tp-dp": (120, 40, 200), "moe": (120, 40, 200),
-              "resnet": (120, 40, 200), "regroup": (202, 40, 320)}
+ITERATIONS = {"decode": (200, 60, 320), "graphs": (200, 60, 320), "ddp": (120, 40, 200), "fsdp2": (100, 40, 170), "tp-dp": (120, 40, 200),
+              "moe": (120, 40, 200), "resnet": (120, 40, 200), "regroup": (202, 40, 320)}
 OBSERVED_SECONDS = 30.0
 KEYS = ("collective_us", "exposed_us", "hidden_us")
 
@@ -233,17 +230,7 @@ def run(options: argparse.Namespace, deadline: group.Deadline) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    options = options_of(arguments)
-    try:
-        run_pytorch.catch_signals(options.limit)
-        if reason := job_lab.why_skip(options.tool):
-            say(f"SKIP: {reason}")
-            return SKIP
-        return run(options, group.Deadline(options.limit))
-    except run_pytorch.Interrupted as signal_:
-        name = signal.Signals(signal_.number).name
-        say("FAILED: the time limit is over" if name == "SIGALRM" else f"FAILED: interrupted by {name}")
-        return 1 if name == "SIGALRM" else 128 + signal_.number
+    return job_lab.run_limited(options_of(arguments), run)
 
 
 if __name__ == "__main__":

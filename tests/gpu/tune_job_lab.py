@@ -11,6 +11,9 @@ Parts, each with a time limit (--limits pins:90,judge:200):
            learned with DIAPASON_STRATEGY=epsilon, and of AutoCCL's descent over what `pins` has measured
   judge    fresh launches, in each of them all of these in turns with the default (--launches)
   compare  the tuned policy by `diapason run --compare` (--launches)
+What is captured in CUDA graphs (--kind graphs) cannot take turns inside a launch: there every choice of `pins` and `judge`
+runs in a launch of its own. --step lets the job call diapason_step(), without which `tune` sees iterations only where the
+library reports replays.
 What a part has found is kept in --state, so that parts can run one after the other in several calls. Prints a line of
 JSON per finding, and the table at the end. Exit status: 0, 1 if something failed, 77 skipped (says why). A missed bar
 is printed and is no failure.
@@ -25,8 +28,8 @@ sys.dont_write_bytecode = True
 import argparse  # noqa: E402
 import json  # noqa: E402
 import math  # noqa: E402
+import random  # noqa: E402
 import shutil  # noqa: E402
-import signal  # noqa: E402
 import statistics  # noqa: E402
 import tempfile  # noqa: E402
 import time  # noqa: E402
@@ -37,13 +40,11 @@ import job  # noqa: E402
 import job_arms  # noqa: E402
 import job_lab  # noqa: E402
 import job_rivals  # noqa: E402
-import run_pytorch  # noqa: E402
 import stats  # noqa: E402
 from job_lab import JobLab, say  # noqa: E402
 from mps import Mps  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-SKIP = 77
 PARTS = ("tune", "pins", "rivals", "judge", "compare")
 LIMITS = {"tune": 400.0, "pins": 150.0, "rivals": 300.0, "judge": 400.0, "compare": 200.0}
 BASE, CONTROL, TUNED, BEST = "default", "default again", "tuned in the job", "best fixed choices"
@@ -51,6 +52,8 @@ RIVALS = {"calls": "tune without a command", "table": "table of a sweep", "epsil
 # Iterations of a block that count; those before them do not.
 BLOCKS = {"decode": (10, 3)}
 USUAL_BLOCK = (4, 1)
+# Every choice needs a launch of its own: calls are captured in graphs.
+BY_LAUNCHES = {"graphs"}
 BAR_GAIN = {"decode": 1.45}
 BAR_LOW, BAR_OF_BEST, BAR_SECONDS = 0.99, 0.97, 300.0
 
@@ -101,7 +104,7 @@ class TuneJobLab:
         metric = ["--metric", self.options.metric] if self.options.metric else []
         begin = time.monotonic()
         problem = self.command(f"{self.kind}.tune", [str(self.lab.tool), "tune", "--budget", self.options.budget, "-o", str(target), *metric, "--",
-                                                     *self.lab.job(self.kind, "--seconds", 3600)], budget + 90)
+                                                     *self.lab.job(self.kind, "--seconds", 3600, *self.marks())], budget + 90)
         took = time.monotonic() - begin
         say(job_lab.tail(self.lab.work / f"{self.kind}.tune.log", 40))
         policy = self.tuned()
@@ -111,10 +114,36 @@ class TuneJobLab:
                         verdict="reached" if took < BAR_SECONDS else "missed")
         (self.own / "tune.json").write_text(json.dumps({"seconds": took, "problem": problem}))
 
-    # Choices in turns inside one launch.
+    def marks(self) -> list[str]:
+        return ["--step"] if self.options.step else []
+
+    # Choices in turns inside one launch, or in a launch each.
+
+    def by_launches(self, name: str, arms: dict[str, str | None], seconds: float, seed: int) -> list[dict[str, float]]:
+        """One round: a launch per arm, in an order of the seed, and its iteration of the slowest rank; empty if one failed."""
+        order = list(arms)
+        random.Random(seed).shuffle(order)
+        found: dict[str, float] = {}
+        for number, arm in enumerate(order):
+            policy, result = self.lab.work / f"{name}.{number}.conf", self.lab.work / f"{name}.{number}.result.json"
+            text = arms[arm]
+            settings = {"NCCL_TUNER_PLUGIN": str(self.plugin())}
+            if text is None:
+                settings["DIAPASON_POLICY"] = str(self.tuned())
+            elif text:
+                policy.write_text(text)
+                settings["DIAPASON_POLICY"] = str(policy)
+            words = self.lab.job(self.kind, "--seconds", seconds, "--result", result)
+            if self.command(f"{name}.{number}", words, seconds + job_lab.START_SECONDS, settings):
+                return []
+            found[arm] = json.loads(result.read_text())["ms"] / 1e3
+            say(f"    {arm}: {found[arm] * 1e3:.3f} ms")
+        return [found]
 
     def turns(self, name: str, arms: dict[str, str | None], seconds: float, seed: int) -> list[dict[str, float]]:
         """The rounds of a launch: per arm the median iteration of its block, of the slowest rank."""
+        if self.kind in BY_LAUNCHES:
+            return self.by_launches(name, arms, min(seconds, self.options.judge_seconds), seed)
         block, skip = BLOCKS.get(self.kind, USUAL_BLOCK)
         plan = job_arms.Plan(arms, block, skip, seed)
         file, result = self.lab.work / f"{name}.arms", self.lab.work / f"{name}.result.json"
@@ -233,7 +262,8 @@ class TuneJobLab:
         before = self.kept("judged.json") or {"launches": []}
         launches: list[dict[str, float]] = before["launches"] if self.options.resume else []
         for number in range(len(launches), self.options.launches):
-            if self.lab.deadline.left() < self.options.judge_seconds + 15:
+            each = self.options.judge_seconds + 15
+            if self.lab.deadline.left() < each * (len(arms) if self.kind in BY_LAUNCHES else 1):
                 say(f"# {number} of {self.options.launches} launches: no time was left")
                 break
             rounds = self.turns(f"{self.kind}.judge{number}", arms, self.options.judge_seconds, 100 + number)
@@ -326,6 +356,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--kind", required=True, choices=sorted(job_lab.TURN))
     parser.add_argument("--parts", default="tune,pins,rivals,judge")
     parser.add_argument("--budget", default="4m", help="of `diapason tune -- COMMAND`")
+    parser.add_argument("--step", action="store_true", help="the job that is tuned calls diapason_step()")
     parser.add_argument("--metric", default="", help="passed on to `diapason tune`, such as 'loss ([0-9.]+)'")
     parser.add_argument("--channels", default="0,1,2", help="channel counts to pin; 0: the library's own")
     parser.add_argument("--pin-seconds", type=float, default=40.0, help="of the launch with all pins")
@@ -376,17 +407,7 @@ def run(options: argparse.Namespace, deadline: group.Deadline) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    options = options_of(arguments)
-    try:
-        run_pytorch.catch_signals(options.limit)
-        if reason := job_lab.why_skip(options.tool):
-            say(f"SKIP: {reason}")
-            return SKIP
-        return run(options, group.Deadline(options.limit))
-    except run_pytorch.Interrupted as signal_:
-        name = signal.Signals(signal_.number).name
-        say("FAILED: the time limit is over" if name == "SIGALRM" else f"FAILED: interrupted by {name}")
-        return 1 if name == "SIGALRM" else 128 + signal_.number
+    return job_lab.run_limited(options_of(arguments), run)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python3 -m torch.distributed.run --nproc-per-node 4 whole_job.py --kind decode --lab --seconds 20
 
-Kinds: decode, ddp, fsdp2, tp-dp, moe, resnet, regroup (whole_job_kinds.py). It runs for --iterations or --seconds, whichever
-ends first; SIGTERM ends it in order. Rank 0 prints `loss 1.2345` every --print-every iterations and at the end, and
+Kinds: decode, graphs, ddp, fsdp2, tp-dp, moe, resnet, regroup (whole_job_kinds.py). It runs for --iterations or --seconds,
+whichever ends first; SIGTERM ends it in order. Rank 0 prints `loss 1.2345` every --print-every iterations and at the end, and
 then the iteration time of the slowest rank. --lab makes each rank a host of its own, so that ranks can share one GPU.
 --trace FILE records iterations with torch.profiler; every rank writes FILE.RANK.json (kernel_trace.summary).
 --arms FILE (job_arms.Plan) makes choices in turns, by pins; it needs the plugin.
@@ -35,7 +35,7 @@ import time  # noqa: E402
 from datetime import timedelta  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-KINDS = ("decode", "ddp", "fsdp2", "tp-dp", "moe", "resnet", "regroup")
+KINDS = ("decode", "graphs", "ddp", "fsdp2", "tp-dp", "moe", "resnet", "regroup")
 WAIT_SECONDS = 60  # for other ranks, in the program and in collectives
 LOOK_EVERY = 8  # iterations between two looks at whether the job is to end
 WARM_UP = 4  # iterations of the profiler before those that it keeps
@@ -258,6 +258,9 @@ def run(options: argparse.Namespace, torch, dist, device) -> None:
     if trace:
         trace.write(times)
     conclude(options, store, rank, ranks, times, losses, pins=arms.counts if arms else {})
+    if hasattr(job, "close"):
+        loss = None
+        job.close()
     meet(store, "done", ranks)  # rank 0 may be the one that has the store
 
 

@@ -63,6 +63,40 @@ class Decode:
         return functional.cross_entropy(logits.float(), self.words)
 
 
+class Graphs(Decode):
+    """The same token in a CUDA graph, which is replayed: its sums keep the configuration of the capture."""
+
+    WARM_UP = 3
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.graph = self.loss = None
+        if device.type != "cuda":
+            return  # every token is made call by call
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(self.WARM_UP):
+                super().step()
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        # The watchdog thread of PyTorch asks for events meanwhile.
+        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+            self.loss = super().step()
+        torch.cuda.synchronize()
+
+    def step(self) -> torch.Tensor:
+        if self.graph is None:
+            return super().step()
+        self.graph.replay()
+        return self.loss
+
+    def close(self) -> None:
+        """Before the communicator: it waits for graphs that still have its calls."""
+        self.graph = self.loss = None
+
+
 class Training:
     """What the training jobs share: a fixed batch of each rank, a loss, plain gradient descent."""
 
@@ -298,5 +332,5 @@ class Regroup:
         return y.square().mean()
 
 
-KINDS = {"decode": Decode, "ddp": Ddp, "fsdp2": Fsdp2, "tp-dp": TensorAndData, "moe": MixtureOfExperts, "resnet": ResNet,
-         "regroup": Regroup}
+KINDS = {"decode": Decode, "graphs": Graphs, "ddp": Ddp, "fsdp2": Fsdp2, "tp-dp": TensorAndData, "moe": MixtureOfExperts,
+         "resnet": ResNet, "regroup": Regroup}

@@ -111,8 +111,9 @@ class Communicator {
                                       bool simulated, int* error);
   // A send and a receive in a group of their own: launched, and nobody is asked.
   void PointToPoint();
-  // The captured call runs again.
-  void Replay(size_t bytes, const Choice& choice);
+  // The captured call runs again. `told`: the library reports it, as where the network is used; the
+  // graphs of one node run without the host.
+  void Replay(size_t bytes, const Choice& choice, bool told = true);
 
   double last_microseconds() const { return last_; }
   // From now on the library says that another algorithm ran than was chosen.

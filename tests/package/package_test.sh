@@ -98,8 +98,8 @@ while read -r file; do
   readelf -lW "$file" | grep -q GNU_RELRO || fail "$file has no RELRO"
   ! readelf -SW "$file" | grep -q '\.symtab' || fail "$file is not stripped"
 done <"$work/binaries"
-# Older distributions run the plugin and the tool, by the bundle or the wheel: glibc 2.34.
-for file in libnccl-tuner-diapason.so diapason; do
+# Older distributions run the plugin, the recorder and the tool, by the bundle or the wheel: glibc 2.34.
+for file in libnccl-tuner-diapason.so libdiapason-mpi-recorder.so diapason; do
   newer=$(readelf --dyn-syms -W "$library/diapason/$file" | grep -oE '[a-z0-9_]+@GLIBC_2\.(3[5-9]|[4-9][0-9])' || true)
   [ -z "$newer" ] || fail "$file would not start with glibc 2.34, for it asks for ${newer//$'\n'/ }"
 done
@@ -111,8 +111,10 @@ done
 needs=$(dpkg-deb -f "$work/debian/diapason_${version}_$architecture.deb" Depends)
 [[ "$needs" != *mpi* && "$needs" != *gloo* && "$needs" != *xgboost* ]] || fail "needed: $needs"
 recommends=$(dpkg-deb -f "$work/debian/diapason_${version}_$architecture.deb" Recommends Suggests)
+[ -f "$library/diapason/libdiapason-mpi-recorder.so" ] || fail "the recorder of MPI calls is in no package"
 for file in "$library"/diapason/libdiapason-*-*.so; do
   name=$(basename "$file" .so)
+  [ "$name" != libdiapason-mpi-recorder ] || continue  # it needs no MPI library of its own
   [[ "$recommends" == *"${name##*-}"* ]] || fail "$name is there, but its library is not recommended: $recommends"
 done
 

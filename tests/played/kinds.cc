@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <thread>
 
 #include "virtual_clock.h"
 
@@ -9,9 +10,9 @@ namespace played {
 namespace {
 
 constexpr size_t kKib = 1024;
-constexpr std::array<const char*, 12> kKinds{"decode", "alike",  "ddp",        "fsdp",
-                                             "two",    "tenth",  "accumulate", "evaluate",
-                                             "graph",  "groups", "none",       "comes-and-goes"};
+constexpr std::array<const char*, 13> kKinds{
+    "decode", "alike",  "ddp",  "fsdp",           "two",    "tenth", "accumulate", "evaluate",
+    "graph",  "groups", "none", "comes-and-goes", "replays"};
 constexpr int kVersionWithoutGroups = 22900;
 
 }  // namespace
@@ -24,7 +25,10 @@ bool Job::IsKind(const std::string& kind) {
 }
 
 Job::Job(const Plugin& plugin, const JobOptions& options)
-    : plugin_(plugin), options_(options), cluster_(options.cluster) {}
+    : plugin_(plugin),
+      options_(options),
+      cluster_(options.cluster),
+      begun_(std::chrono::steady_clock::now()) {}
 
 Job::Member Job::Open(const char* name, size_t stream, int size, int apart) {
   std::vector<int> groups;
@@ -81,6 +85,9 @@ void Job::Begin(bool usual) { truth_.Begin(cluster_, usual); }
 void Job::Step(int n) {
   cluster_.Synchronize();
   SetVirtualTime(cluster_.host_now());
+  if (options_.real_time) {
+    std::this_thread::sleep_until(begun_ + std::chrono::nanoseconds(cluster_.host_now()));
+  }
   if (options_.steps) plugin_.step();
   if (options_.print_every > 0 && cluster_.self() == 0 && (n + 1) % options_.print_every == 0) {
     std::printf("step %d loss %.4f time %.3f ms\n", n + 1, 2.5 / (1 + 0.05 * n),
@@ -260,11 +267,43 @@ void Job::Graph() {
       SetVirtualTime(cluster_.host_now());
       tensor.communicator->Replay(call.bytes, choice);
       cluster_.WaitFor(tensor.stream);
+      if (options_.made_call != nullptr) options_.made_call(++calls_);
     }
     cluster_.Compute(200);
     MakeAndWait(&tensor, {kAllGather, 256 * kKib});
     cluster_.Compute(400);
     Step(n);
+  }
+}
+
+// A token of a model with tensor parallel layers, all of it in a graph whose replays are not
+// reported. Before the capture some tokens are made call by call, as frameworks want it.
+void Job::Replays() {
+  constexpr int kLayers = 32;
+  constexpr int kWarmUp = 4;
+  const Call call{kAllReduce, 32 * kKib};
+  Member tensor = Open("tensor", 0, cluster_.ranks(), 1);
+  StartUp(&tensor);
+  for (int layer = 0; layer < kWarmUp * kLayers && error_ == 0; ++layer) {
+    cluster_.Compute(60);
+    MakeAndWait(&tensor, call);
+  }
+  Choice choice;
+  for (int layer = 0; layer < kLayers && error_ == 0; ++layer) {
+    SetVirtualTime(cluster_.host_now());
+    choice = tensor.communicator->Make(call, Communicator::Way::kCaptured, &error_);
+  }
+  for (int n = 0; n < options_.iterations && error_ == 0; ++n) {
+    Begin();
+    for (int layer = 0; layer < kLayers; ++layer) {
+      cluster_.Compute(60);
+      tensor.communicator->Replay(call.bytes, choice, false);
+      cluster_.WaitFor(tensor.stream);
+    }
+    cluster_.Compute(150);
+    Step(n);
+    cluster_.HostWork(100);
+    if (options_.made_call != nullptr) options_.made_call(++calls_);
   }
 }
 
@@ -319,6 +358,8 @@ bool Job::Run() {
     Evaluate();
   } else if (kind == "graph") {
     Graph();
+  } else if (kind == "replays") {
+    Replays();
   } else if (kind == "groups") {
     Groups();
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,7 +17,8 @@ struct JobOptions {
   std::string kind;
   ClusterOptions cluster;
   int iterations = 40;
-  bool steps = false;  // the program marks its iterations with diapason_step()
+  bool steps = false;      // the program marks its iterations with diapason_step()
+  bool real_time = false;  // an iteration takes as long in real time
   bool profiler = true;
   uint64_t job = 1;          // makes the ids of communicators
   int stop_after = 0;        // iterations, then the rank ends by stop(); 0: it does not
@@ -60,6 +62,7 @@ class Job {
   void Accumulate();
   void Evaluate();
   void Graph();
+  void Replays();
   void Groups();
   void Nothing();
 
@@ -71,6 +74,7 @@ class Job {
   uint32_t calls_ = 0;
   int error_ = 0;
   int64_t last_step_ = 0;
+  std::chrono::steady_clock::time_point begun_;
 };
 
 }  // namespace played

@@ -14,7 +14,8 @@
 // else that would show an iteration's end), ddp (buckets beside the backward pass), fsdp (gathers
 // ahead, scatters behind), two (tensor and data parallel groups), comes-and-goes (communicators
 // that live for four iterations), tenth (every tenth iteration is longer), accumulate (four parts
-// with one end), evaluate (evaluations in between), graph (calls captured into a graph), groups
+// with one end), evaluate (evaluations in between), graph (calls captured into a graph, and one
+// beside it), replays (a graph with all calls, whose replays the library does not report), groups
 // (groups and broadcasts on 2.29), none (no iterations at all).
 //
 // Options:
@@ -26,6 +27,7 @@
 //   --noise X           0: nothing varies; 1
 //   --slow-rank X       the last rank computes X times as slowly: 1
 //   --steps             call diapason_step() after every iteration
+//   --real-time         iterations take as long in real time, and stamps are of real time
 //   --stop RANK:N       this rank ends after N iterations, without closing its journal
 //   --pace N            sleep N real microseconds after every call: learning has a thread that
 //   works in
@@ -35,7 +37,9 @@
 //
 // Exit status: 0; 1 if the plugin failed a call or a rank ended otherwise; 2 for a wrong command
 // line. The environment is the plugin's: DIAPASON_MODE, DIAPASON_JOURNAL, DIAPASON_STORE, ...
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,8 +126,8 @@ int Read(int argc, char** argv, Asked* asked) {
   asked->job.profiler = std::getenv("NCCL_PROFILER_PLUGIN") != nullptr;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--steps") {
-      asked->job.steps = true;
+    if (word == "--steps" || word == "--real-time") {
+      (word == "--steps" ? asked->job.steps : asked->job.real_time) = true;
       continue;
     }
     if (word.rfind("--", 0) != 0) {
@@ -169,7 +173,7 @@ int RunRank(const Asked& asked, int rank) {
   alarm(kLongestSeconds);
   g_rank = rank;
   g_ranks = asked.job.cluster.ranks;
-  played::UseVirtualClock();
+  if (!asked.job.real_time) played::UseVirtualClock();
   played::JobOptions options = asked.job;
   options.cluster.self = rank;
   options.job = static_cast<uint64_t>(getppid());
@@ -203,7 +207,11 @@ int main(int argc, char** argv) {
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < asked.job.cluster.ranks; ++rank) {
     const pid_t child = fork();
-    if (child == 0) std::exit(RunRank(asked, rank));
+    if (child == 0) {
+      // The ranks end with the program, as those of launchers do.
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      std::exit(RunRank(asked, rank));
+    }
     ranks.push_back(child);
   }
   bool fine = true;

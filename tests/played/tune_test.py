@@ -82,10 +82,10 @@ def truth(folder, kind, *mode):
         return json.load(file)["iteration_us"] / 1e6
 
 
-def check_files(tuned, result):
+def check_files(tuned, result, measured=True):
     wanted = ["result.json", "report.html"] + [f"launch-{one['number']}.log" for one in result["launches"]]
     if result["verdict"] == "faster":
-        wanted += ["policy.conf", "measurements.db"]
+        wanted += ["policy.conf"] + ["measurements.db"] * measured
     for name in wanted:
         check(os.path.getsize(os.path.join(tuned, name)) > 0, f"{name} is empty")
     with open(os.path.join(tuned, "result.json"), encoding="utf-8") as file:
@@ -153,11 +153,112 @@ def decided(kind, *options, command=program, verdicts=("faster", "nothing to gai
         return result
 
 
-def says(kind, expected, budget=20):
+def seeded(*options, iterations=10000000):
+    """Launches that differ from each other."""
+    def command(kind, pace):
+        words = " ".join([*program(kind, pace, *options, iterations=iterations)])
+        return ["sh", "-c", f"exec {words} --seed $DIAPASON_LAUNCH"]
+
+    return command
+
+
+def by_launches(kind, *options):
+    """Calls in graphs: tried and verified by launches, whose number was said beforehand."""
+    result = decided(kind, command=seeded(*options), verdicts=("faster",))
+    captured = [one for one in result["contexts"] if one["tried_by"] == "launches"]
+    check(len(captured) == 1 and captured[0]["collective"] == "allreduce", f"captured: {captured}")
+    check(captured[0]["chosen"]["algorithm"] == "tree", f"chosen: {captured[0]['chosen']}")
+    check(len(captured[0]["tried"]) >= 4, "too few configurations were tried")
+    check(result["gain"]["compared"] == "between launches" and result["gain"]["pairs"] >= 3, f"{result['gain']}")
+    check(not result["verified"] and len(result["pairs"]) >= 3, "it was not verified by pairs of launches")
+    first = [one["default_launch"] < one["policy_launch"] for one in result["pairs"]]
+    check(first == [i % 2 == 0 for i in range(len(first))], f"the order does not alternate: {result['pairs']}")
+    check(len(result["launches"]) <= 40, "more launches than were said")
+    check(0.3 < result["shares"]["by_launches"] <= 1 and result["shares"]["untried"] == 0, f"{result['shares']}")
+    return result
+
+
+def graph():
+    """Three captured calls, and one that is tried inside the job."""
+    result = by_launches("graph")
+    check(result["timed"] == "iterations" and result["shares"]["by_launches"] < 0.95, f"{result['shares']}")
+    inside = [one for one in result["contexts"] if one["tried_by"] == "blocks"]
+    check(inside and inside[0]["collective"] == "allgather" and inside[0]["tried"], f"inside: {inside}")
+
+
+def groups():
+    """What cannot be tried at all is said with its part."""
+    shares = decided("groups")["shares"]
+    check(shares["of"] == "time" and 0.2 < shares["untried"] < 0.9 and shares["by_launches"] == 0, f"{shares}")
+    check(any("groups of several calls" in one for one in shares["reasons"]), f"{shares}")
+
+
+def whole():
+    """Nothing shows when graphs are replayed: launches are timed to their end."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        # A busy machine needs longer launches.
+        for iterations in (60, 1000):
+            command = seeded("--real-time", iterations=iterations)("replays", 0)
+            status, result, err = tune(tuned, 240, command)
+            check(result and "verdict" in result, f"status {status} without a result: {err}")
+            if result["verdict"] == "faster":
+                break
+            check(result["verdict"] in ("undecided", "not confirmed", "nothing to gain"), result["headline"])
+        check(result["verdict"] == "faster", f"it could never decide: {result['headline']}")
+        check_files(tuned, result, measured=False)
+        check(result["timed"] == "launches" and "a launch takes" in result["headline"], result["headline"])
+        check(all(not one["ended_by_diapason"] for one in result["launches"]), "a launch was cut short")
+        check("tree" in result["policy"][0], f"policy: {result['policy']}")
+        check("whole launches are timed" in err, "it does not say what is timed")
+
+
+def locked():
+    """A second run in the same folder changes nothing."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        line = command_of(tuned, 600, ("--grace", "2s"), program("decode", 150))
+        with subprocess.Popen(line, env=environment(), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as first:
+            for text in first.stderr:
+                if "launch 1" in text:
+                    break
+            second = subprocess.run(command_of(tuned, 600, (), ["true"]), env=environment(), cwd=folder,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+            first.send_signal(signal.SIGTERM)
+            first.communicate(timeout=LIMIT)
+        check(second.returncode == 1, f"status {second.returncode}")
+        check(str(first.pid) in second.stderr and "choose another folder" in second.stderr, second.stderr)
+        check(first.returncode == 130, f"the first run ended with {first.returncode}")
+        check_nothing_left(first.pid)
+
+
+def between():
+    """SIGINT while --between runs: the end is the same as during a launch."""
+    with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
+        tuned = os.path.join(folder, "tuned")
+        began = os.path.join(folder, "between")
+        options = ("--grace", "2s", "--between", f"touch {began}; sleep 600")
+        # It ends by itself while the search has just begun.
+        line = command_of(tuned, 600, options, program("decode", 300, iterations=600))
+        with subprocess.Popen(line, env=environment(), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            for _ in range(LIMIT * 10):
+                if os.path.exists(began) or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LIMIT)
+        check(process.returncode == 130, f"status {process.returncode}: {err}")
+        check(json.loads(out)["interrupted"] and len(json.loads(out)["launches"]) == 1, out)
+        check_nothing_left(process.pid)
+
+
+def says(kind, expected, *options, budget=20):
     """A job in which nothing can be tuned: what is said about it, and that no policy is written."""
     with tempfile.TemporaryDirectory(prefix="diapason_tune_") as folder:
         tuned = os.path.join(folder, "tuned")
-        _, result, err = tune(tuned, budget, program(kind, 500))
+        _, result, err = tune(tuned, budget, program(kind, 500, *options))
         check(expected in err + json.dumps(result), f"expected '{expected}'")
         check(not os.path.exists(os.path.join(tuned, "policy.conf")), "a policy was written")
 
@@ -218,7 +319,13 @@ def interrupted():
 
 CASES = {
     "none": lambda: says("none", "no iterations were found"),
-    "graph": lambda: says("graph", "captured in CUDA graphs"),
+    "graph": graph,
+    "groups": groups,
+    "replays": lambda: by_launches("replays", "--steps"),
+    "whole": whole,
+    "unmarked": lambda: says("replays", "call diapason_step() (diapason.step() in Python) once per iteration, or let"),
+    "locked": locked,
+    "between": between,
     "again": again,
     "metric_changes": metric_changes,
     "interrupted": interrupted,

@@ -47,7 +47,8 @@ class WheelTest(unittest.TestCase):
         cls.wheel = wheel_build.make(BUILD, cls.folder / "wheel", True)
 
     def test_name_says_what_the_files_need(self) -> None:
-        needs = [elf.read(BUILD / "lib/libnccl-tuner-diapason.so"), elf.read(BUILD / "bin/diapason")]
+        needs = [elf.read(BUILD / "lib/libnccl-tuner-diapason.so"), elf.read(BUILD / "bin/diapason"),
+                 elf.read(BUILD / "lib/libdiapason-mpi-recorder.so")]
         major, minor = max(one.glibc() for one in needs)
         machine = needs[0].machine
         self.assertEqual(self.wheel.name, f"diapason-{VERSION}-py3-none-manylinux_{major}_{minor}_{machine}.whl")
@@ -107,7 +108,8 @@ class WheelTest(unittest.TestCase):
             modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
         self.assertTrue(all(stat.S_ISREG(mode) for mode in modes.values()), "a wheel cannot hold links")
         self.assertEqual({name for name, mode in modes.items() if mode & 0o111},
-                         {"diapason/bin/diapason", "diapason/lib/libnccl-tuner-diapason.so"})
+                         {"diapason/bin/diapason", "diapason/lib/libdiapason-mpi-recorder.so",
+                          "diapason/lib/libnccl-tuner-diapason.so"})
         self.assertIn("diapason/py.typed", modes)
         self.assertLess(self.wheel.stat().st_size, 12 << 20)
 

@@ -67,6 +67,7 @@ int main(int count, char** words) {
     for (auto& one : profile->classes) one.times = {};
   }
   fine = Write(folder, "no-times", without) && fine;
+  fine = Write(folder, "pairs", diapason::job_tune::testing::FasterByPairs()) && fine;
   fine = Write(folder, "empty", {}) && fine;
   return fine ? 0 : 1;
 }

@@ -167,7 +167,7 @@ class RunTest(Ran):
             (["--policy", "policy.conf", "--", "env", "NCCL_TUNER_PLUGIN=x", "touch", marker], "sets NCCL_TUNER_PLUGIN"),
             (["--policy", "policy.conf", "--", "ssh", "host", "touch", marker], "does not pass variables on"),
             (["--policy", "policy.conf", "--", "sbatch", "job.sh"], "returns before the job runs"),
-            (["--learn", "--", "srun", "-N", "2", "touch", marker], "needs a store"),
+            (["--learn", "--", "torchrun", "--nnodes", "2", "--nproc-per-node", "1", "touch", marker], "needs a store"),
             (["--policy", "/none", "--", "touch", marker], "there is no policy '/none'"),
             (["--", "touch", marker], "there is nothing to apply"),
             (["--policy", "policy.conf", "--journal-dir", "policy.conf/x", "--", "touch", marker], "cannot create"),

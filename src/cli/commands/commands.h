@@ -14,6 +14,7 @@ void AddAsk(CommandLine* parent, CommandAction* run);
 void AddJournal(CommandLine* parent, CommandAction* run);
 // `freeze` and `thaw`.
 void AddFreeze(CommandLine* parent, CommandAction* run);
+void AddServe(CommandLine* parent, CommandAction* run);
 void AddBackends(CommandLine* parent, CommandAction* run);
 void AddLaunch(CommandLine* parent, CommandAction* run);
 void AddSimulate(CommandLine* parent, CommandAction* run);

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
 #include "launch/local_launch.h"
@@ -25,6 +26,20 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
   command->AddOption("-n,--ranks", options->ranks, "Number of ranks to start")
       ->Required()
       ->Check(Range(1, launch::kMostLocalRanks));
+  command
+      ->AddOption("--nodes", options->nodes,
+                  "Number of hosts of the job, each with --ranks ranks: start it on each of them, "
+                  "with the same --master and --port, and DIAPASON_SECRET_FILE set")
+      ->Check(Range(1, launch::kMostNodes));
+  command
+      ->AddOption("--node-rank", options->node_rank,
+                  "Which of the hosts this is, from 0; ranks are numbered in this order")
+      ->Check(Range(0, launch::kMostNodes - 1));
+  command
+      ->AddOption("--master", options->master,
+                  "MASTER_ADDR of a job on several hosts: the host with --node-rank 0; otherwise "
+                  "that of the environment")
+      ->TypeName("HOST");
   command
       ->AddOption("--port", options->port,
                   "MASTER_PORT of the job; otherwise that of the environment, or a free port")
@@ -52,6 +67,9 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
   command->Example("diapason launch -n 4 -- ./train --epochs 3", "Run a program on four ranks");
   command->Example("diapason launch -n 2 -p --env NCCL_DEBUG=INFO -- python3 train.py",
                    "Print the rank before every line of output");
+  command->Example(
+      "diapason launch -n 8 --nodes 2 --node-rank 1 --master node0 --port 29500 -- ./train",
+      "Start this host's eight ranks of a job on two hosts");
   command->ExitStatus(kExitFine, "all ranks succeeded");
   command->ExitStatus(kExitFailed,
                       "the job could not be set up, or its output could not be written");
@@ -63,6 +81,10 @@ void AddLaunch(CommandLine* parent, CommandAction* run) {
     options->command = command->CommandAfterDashes("diapason launch -n 4 --");
     if (options->command.empty()) {
       throw UsageError{"", "no command given; usage: diapason launch -n 4 -- COMMAND ARGUMENTS..."};
+    }
+    if (options->node_rank >= options->nodes) {
+      throw UsageError{"", Format("--node-rank {} does not exist among {}", options->node_rank,
+                                  Count(static_cast<size_t>(options->nodes), "host"))};
     }
     *run = [options] { return launch::LaunchLocally(*options, Warn); };
   });

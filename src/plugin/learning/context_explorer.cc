@@ -42,6 +42,9 @@ ContextExplorer::ContextExplorer(const LearningHandover* learning, ContextHandov
 void ContextExplorer::StartLearning() {
   learn::LearnOptions how = learning_->options.learn;
   how.unit = rewards_.unit();
+  // GPU times come from all ranks; every other source is a clock of rank 0.
+  how.lead_in = rewards_.source() == RewardSource::kGpu ? 0 : 1;
+  reporter_->SkipChanges(how.lead_in > 0);
   how.seed = learning_->options.comm_id ^ static_cast<uint64_t>(context_->band) << 8 ^
              static_cast<uint64_t>(context_->collective);
   const Config incumbent = reporter_->newest().schedule.incumbent;

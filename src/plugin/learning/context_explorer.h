@@ -38,6 +38,8 @@ class ContextExplorer {
   void Line(const learn::RewardLine& line) { rewards_.Line(line); }
   // It was read to its end.
   void FileRead() { rewards_.FileRead(); }
+  void Cycle(const LearningHandover::Cycle& cycle) { rewards_.Cycle(cycle); }
+  void GpuTime(uint64_t index, double seconds) { rewards_.GpuTime(index, seconds); }
 
   // What has been learned from so far.
   bool has_results() const { return has_results_; }

@@ -178,6 +178,14 @@ GpuEvents::State GpuEvents::Look(int index, double* seconds) noexcept {
   return fine && milliseconds > 0 ? State::kDone : State::kFailed;
 }
 
+bool GpuEvents::Ended(int index) const noexcept {
+  const Pair& pair = pairs_[index];
+  // A pair is freed once its kernel was seen to have ended.
+  if (!pair.used.load(std::memory_order_acquire)) return true;
+  const Unobtrusive quiet(*driver_);
+  return driver_->query(pair.end) == 0;
+}
+
 void GpuEvents::Discard(int index) noexcept {
   pairs_[index].used.store(false, std::memory_order_release);
 }

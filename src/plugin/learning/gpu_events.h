@@ -36,6 +36,9 @@ class GpuEvents {
   // Called by one other thread at a time. A pair that is no longer running is freed.
   State Look(int pair, double* seconds) noexcept;
   void Discard(int pair) noexcept;
+  // Whether the kernel of the pair that was begun last has ended. Called by the thread that
+  // enqueues the next one, before Begin; REQUIRES: End was true for it.
+  bool Ended(int pair) const noexcept;
 
  private:
   struct Driver;

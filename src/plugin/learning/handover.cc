@@ -12,7 +12,8 @@ constexpr size_t kMostMarks = 4096;
 }  // namespace
 
 std::string_view RewardSourceName(RewardSource source) {
-  constexpr std::string_view kNames[kRewardSources] = {"step", "report", "file", "pattern", "gpu"};
+  constexpr std::string_view kNames[kRewardSources] = {"step",    "report", "file",
+                                                       "pattern", "cycle",  "gpu"};
   return kNames[static_cast<size_t>(source)];
 }
 
@@ -28,7 +29,11 @@ LearningHandover::LearningHandover(LearningOptions agreed, const policy::Policy&
       journal(records),
       events(GpuEvents::Make(options.host.library)),
       wants_pattern(leads() && options.learns() &&
-                    (options.reward == "auto" || options.reward == "pattern")) {}
+                    (options.reward == "auto" || options.reward == "pattern")),
+      cycle_use(leads() && options.learns() && events != nullptr &&
+                        (options.reward == "auto" || options.reward == "cycle")
+                    ? CycleUse::kAlways
+                    : CycleUse::kNever) {}
 
 LearningHandover::~LearningHandover() {
   // The end of the communicator did not wait for the learning thread: its GPU context may be

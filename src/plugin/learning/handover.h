@@ -49,13 +49,17 @@ constexpr bool CanBeOffered(int algorithm, int protocol) {
 }
 
 // Sources of rewards, best first.
-enum class RewardSource : uint8_t { kStep, kReport, kFile, kPattern, kGpu };
-inline constexpr int kRewardSources = 5;
+enum class RewardSource : uint8_t { kStep, kReport, kFile, kPattern, kCycle, kGpu };
+inline constexpr int kRewardSources = 6;
 std::string_view RewardSourceName(RewardSource source);
 // A reward that covers whole iterations, not single calls.
 inline bool CoversIterations(RewardSource source) {
   return source == RewardSource::kStep || source == RewardSource::kPattern;
 }
+
+// When cycles (LearningHandover::Cycle) are recorded: never, while configurations are tried, or
+// also before, to find out whether they can be the reward.
+enum class CycleUse : uint8_t { kNever, kWhileTrying, kAlways };
 
 // The inputs of learning that all ranks of a communicator have agreed on.
 struct LearningOptions {
@@ -158,6 +162,14 @@ struct LearningHandover {
     uint64_t index;
     double seconds;
   };
+  // From the launch of a call to that of the next one, where both are of one context and no other
+  // call of the communicator lies between them.
+  struct Cycle {
+    uint32_t context;
+    uint64_t index;
+    double seconds;
+    bool ended;  // the call had ended on the GPU when the next one was launched
+  };
   struct Run {
     uint32_t context;
     RunSample sample;
@@ -169,6 +181,7 @@ struct LearningHandover {
     double since;  // set by the background
   };
   journal::Ring<Sample> samples{4096};
+  journal::Ring<Cycle> cycles{1024};
   journal::Ring<Run> runs{1024};
   journal::Ring<Launch> launches{512};
   // Kernels in flight on the GPU. Begun by the calls, looked at by the background; removed between
@@ -188,6 +201,8 @@ struct LearningHandover {
   // The background to the calls. Whether this process still searches the order of calls for
   // iterations.
   std::atomic<bool> wants_pattern{false};
+  // When cycles are recorded: on rank 0, as long as they may become the reward.
+  std::atomic<CycleUse> cycle_use{CycleUse::kNever};
   // Ranks were found to run different configurations: the next question fails. `stop_text` is
   // written before `diverged` is set with release, and read after it was seen with acquire.
   std::atomic<bool> diverged{false};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/clock.h"
 #include "base/mutex_lock.h"
 #include "base/text.h"
 #include "plugin/profiler/event_mask.h"
@@ -75,6 +76,7 @@ void Learning::NewGroup(uint64_t group) noexcept {
     }
     touched_count_ = 0;
   }
+  ++groups_seen_;
   handover_.launched = false;
   asked_ = false;
   handover_.calls = 0;
@@ -146,7 +148,10 @@ void Learning::TellEntered(LearningContext* context) {
     tracking_ = tracking_ + (tracks ? 1 : -1);
     SetWanted(EventMask::Need::kRuns, tracks);
   }
-  const bool times = newest.schedule.timed;
+  const CycleUse use = handover_.cycle_use;
+  const bool cycles =
+      use == CycleUse::kAlways || (use == CycleUse::kWhileTrying && newest.schedule.Explores());
+  const bool times = newest.schedule.timed || cycles;
   if (times != context->timing) {
     context->timing = times;
     timing_ = timing_ + (times ? 1 : -1);
@@ -282,20 +287,42 @@ void Learning::BeginTiming(void* stream) noexcept {
   const LearningContext* context = last_context_;
   // Only if the time clearly belongs to one call: one call, one kernel, not captured.
   if (!has_events() || captured_ || handover_.calls != 1 || !asked_ || context == nullptr ||
-      !context->timing || !context->ready.counts || timed_group_ == group_) {
+      !context->timing || timed_group_ == group_) {
     return;
   }
   timed_group_ = group_;
+  if (handover_.cycle_use != CycleUse::kNever) {
+    timing_begun_ = SteadySeconds();
+    EndCycle(*context);
+  }
+  if (!context->ready.counts) return;
   timing_launch_ = {context->number, last_index_, handover_.events->Begin(stream), 0};
   timing_stream_ = stream;
+}
+
+void Learning::EndCycle(const LearningContext& context) noexcept {
+  const LearningHandover::Launch call = cycle_launch_;
+  cycle_launch_.pair = -1;
+  if (call.pair < 0 || call.context != context.number || call.index + 1 != last_index_ ||
+      cycle_groups_ + 1 != groups_seen_) {
+    return;
+  }
+  handover_.cycles.Push(
+      {call.context, call.index, timing_begun_ - cycle_begun_, handover_.events->Ended(call.pair)});
 }
 
 void Learning::EndTiming() noexcept {
   const LearningHandover::Launch launch = timing_launch_;
   timing_launch_.pair = -1;
-  if (handover_.events->End(launch.pair, timing_stream_) && !handover_.launches.Push(launch)) {
+  if (!handover_.events->End(launch.pair, timing_stream_)) return;
+  if (!handover_.launches.Push(launch)) {
     handover_.events->Discard(launch.pair);
+    return;
   }
+  if (handover_.cycle_use == CycleUse::kNever) return;
+  cycle_launch_ = launch;
+  cycle_begun_ = timing_begun_;
+  cycle_groups_ = groups_seen_;
 }
 
 }  // namespace diapason::plugin

@@ -129,6 +129,7 @@ class Learning {
   }
   void BeginTiming(void* stream) noexcept;
   void EndTiming() noexcept;
+  void EndCycle(const LearningContext& context) noexcept;
   void NewGroup(uint64_t group) noexcept;
   void SawCapture() noexcept;
   const LearningContext::Ready* AskSlowPath(Collective collective, int band,
@@ -172,7 +173,13 @@ class Learning {
   // The kernel whose launch has begun; its pair is -1 before and after.
   LearningHandover::Launch timing_launch_{0, 0, -1, 0};
   void* timing_stream_ = nullptr;
+  double timing_begun_ = 0;
   uint64_t timed_group_ = ~uint64_t{0};
+  // The timed call before, from whose launch a cycle may begin; its pair is -1 without one.
+  LearningHandover::Launch cycle_launch_{0, 0, -1, 0};
+  double cycle_begun_ = 0;
+  uint64_t cycle_groups_ = 0;
+  uint64_t groups_seen_ = 0;
 };
 
 }  // namespace diapason::plugin

@@ -130,6 +130,15 @@ void LearningWorker::TakeTimes(double now) {
   }
 }
 
+void LearningWorker::TakeSample(const LearningHandover::Sample& sample) {
+  Context& context = *contexts_[sample.context];
+  if (context.explorer != nullptr) {
+    context.explorer->GpuTime(sample.index, sample.seconds);
+  } else {
+    context.reporter.Credit(sample.index, sample.index + 1, sample.seconds);
+  }
+}
+
 bool LearningWorker::PollAll(double now, JobWatch* job) {
   if (handover_->events != nullptr) TakeTimes(now);
   // Samples are taken before the end of their epochs is processed: they arrived first.
@@ -147,14 +156,20 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
   WatchFreeze(now, &job->freeze);
   WatchTurns(now, job);
   WatchOrders(now, job);
-  for (const LearningHandover::Sample& one : samples) {
-    contexts_[one.context]->reporter.Credit(one.index, one.index + 1, one.seconds);
+  for (const LearningHandover::Sample& one : samples) TakeSample(one);
+  LearningHandover::Cycle cycle;
+  while (handover_->cycles.Pop(&cycle)) {
+    // Of contexts that were not taken yet, none is lost: the first epoch has no results.
+    if (cycle.context >= contexts_.size()) continue;
+    ContextExplorer* explorer = contexts_[cycle.context]->explorer.get();
+    if (explorer != nullptr) explorer->Cycle(cycle);
   }
   if (handover_->leads()) ReadRewardFile(now);
   // Turns and orders are followed by rank 0; the others only run what was agreed on, and threads
   // that wake often disturb the job.
   bool exploring = contexts_.empty() || (!options_.learns() && handover_->leads());
   bool wants_pattern = contexts_.empty() && handover_->wants_pattern;
+  CycleUse cycle_use = contexts_.empty() ? handover_->cycle_use.load() : CycleUse::kNever;
   for (const auto& context : contexts_) {
     if (finish_wanted_) return false;
     TakeFinished(context.get(), now, *job);
@@ -166,8 +181,10 @@ bool LearningWorker::PollAll(double now, JobWatch* job) {
                 (options_.learns() && newest.schedule.Explores()) ||
                 (explorer != nullptr && explorer->exploring());
     wants_pattern = wants_pattern || (explorer != nullptr && explorer->wants_pattern());
+    if (explorer != nullptr) cycle_use = std::max(cycle_use, explorer->rewards().UseOfCycles());
   }
   handover_->wants_pattern = wants_pattern;
+  handover_->cycle_use = cycle_use;
   if (handover_->leads() && options_.learns() && !said_why_) SayWhyNothing(now);
   if (now - last_saved_ > kSaveInterval) {
     last_saved_ = now;

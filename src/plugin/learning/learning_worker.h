@@ -83,6 +83,7 @@ class LearningWorker {
   void Finish(Deadline deadline);
   void TakeContexts();
   void TakeTimes(double now);
+  void TakeSample(const LearningHandover::Sample& sample);
   void TakeRuns();
   void TakeEntered(Context* context, double now);
   void TakeFinished(Context* context, double now, const JobWatch& job);

@@ -20,6 +20,8 @@ class Reporter {
   void Entered(const agree::EpochLog::Epoch& epoch, double now);
   // The newest epoch that was entered; number 0 and no calls at first.
   const agree::EpochLog::Epoch& newest() const { return newest_; }
+  // See learn::SampleBook.
+  void SkipChanges(bool skip) { book_.SkipChanges(skip); }
   // Records the duration of calls [first, end).
   void Credit(uint64_t first, uint64_t end, double seconds);
 

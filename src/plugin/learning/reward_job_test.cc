@@ -1,5 +1,4 @@
 // A program that writes a reward file, from its first call to what is learned.
-#include <cstdarg>
 #include <deque>
 #include <fstream>
 
@@ -11,33 +10,14 @@ namespace diapason::plugin {
 namespace {
 
 // Tree takes 1 ms, what the library would choose takes 2 ms.
-class RewardJob : public LearningTest {
+class RewardJob : public LearningJob {
  protected:
   void Start(const std::string& reward) {
-    Said().clear();
-    LearningOptions options = learning_->handover()->options;
-    options.reward = reward;
+    LearningOptions options = OptionsWith(reward);
     options.reward_file = path_;
     options.learn.budget = 0.2;
-    learning_ =
-        std::make_shared<Learning>(options, policy::Policy(), HostLog(Log, options.host), nullptr);
-    job_ = std::make_unique<LearningWorker>(
-        std::shared_ptr<LearningHandover>(learning_, learning_->handover()));
+    Restart(options);
   }
-  static std::string& Said() {
-    static std::string said;
-    return said;
-  }
-  static bool HasSaid(const std::string& text) { return Said().find(text) != std::string::npos; }
-  static void Log(int, unsigned long, const char*, int, const char* format, ...) {
-    char text[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    Said() += text + std::string("\n");
-  }
-  void Poll() { job_->Poll(now_ += 0.01, &watch_); }
   void CallUnlogged(int calls) {
     for (int i = 0; i < calls; ++i, ++made_) Call();
     Poll();
@@ -66,11 +46,9 @@ class RewardJob : public LearningTest {
 
   const TemporaryFolder folder_;
   const std::string path_ = folder_.path() + "/rewards.log";
-  std::unique_ptr<LearningWorker> job_;
   std::deque<std::string> lines_;
   bool numbered_ = false;
   bool iterations_ = false;  // can be found in the order of calls
-  double now_ = 1;
   int made_ = 0;
 };
 

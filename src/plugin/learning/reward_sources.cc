@@ -47,12 +47,26 @@ void RewardSources::FileRead() {
   }
 }
 
+void RewardSources::Cycle(const LearningHandover::Cycle& cycle) {
+  cycles_.AddCycle(cycle.seconds, cycle.ended);
+  if (source_ == RewardSource::kCycle) {
+    reporter_->Credit(cycle.index, cycle.index + 1, cycle.seconds);
+  }
+}
+
+void RewardSources::GpuTime(uint64_t index, double seconds) {
+  cycles_.AddGpuTime(seconds);
+  if (source_ == RewardSource::kGpu) reporter_->Credit(index, index + 1, seconds);
+}
+
 uint64_t RewardSources::UnitOf(RewardSource source) const {
   switch (source) {
     case RewardSource::kReport:
       return reports_ >= kReportsToTrust ? 1 : 0;
     case RewardSource::kFile:
       return matcher_.calls_per_line();
+    case RewardSource::kCycle:
+      return cycles_.IsReward() ? 1 : 0;
     case RewardSource::kGpu:
       if (learning_->events != nullptr) return 1;
       return !EventMask::Instance().TimesForbidden() &&
@@ -79,6 +93,8 @@ bool RewardSources::Choose() {
                         matcher_.Trouble().value_or("do not fit the calls") +
                         "; they are not used any more");
   }
+  // A program that ceases to wait launches its next call before this one has ended.
+  if (source_ == RewardSource::kCycle && !cycles_.IsReward()) source_.reset();
   const std::string& wanted = learning_->options.reward;
   for (int i = 0; i < kRewardSources; ++i) {
     const auto source = static_cast<RewardSource>(i);
@@ -98,7 +114,8 @@ std::string RewardSources::WhyNone() const {
   const std::string& wanted = learning_->options.reward;
   std::vector<std::string> reasons;
   for (const RewardSource source :
-       {RewardSource::kStep, RewardSource::kReport, RewardSource::kPattern, RewardSource::kGpu}) {
+       {RewardSource::kStep, RewardSource::kReport, RewardSource::kPattern, RewardSource::kCycle,
+        RewardSource::kGpu}) {
     if (wanted != "auto" && wanted != RewardSourceName(source)) continue;
     switch (source) {
       case RewardSource::kStep:
@@ -112,6 +129,10 @@ std::string RewardSources::WhyNone() const {
       case RewardSource::kPattern:
         reasons.emplace_back("no iterations were found in the order of the calls");
         break;
+      case RewardSource::kCycle:
+        // With `auto` the GPU time, which has the same needs, says enough.
+        if (wanted == "cycle") reasons.push_back(WhyNoCycles());
+        break;
       default:
         reasons.emplace_back(EventMask::Instance().TimesForbidden()
                                  ? "captured graphs forbid the library's GPU times, and the GPU "
@@ -122,6 +143,20 @@ std::string RewardSources::WhyNone() const {
     }
   }
   return Join(reasons, ", ");
+}
+
+std::string RewardSources::WhyNoCycles() const {
+  if (learning_->events == nullptr) return "the GPU driver's events cannot be used";
+  return cycles_.Trouble();
+}
+
+CycleUse RewardSources::UseOfCycles() const {
+  const std::string& wanted = learning_->options.reward;
+  if (learning_->events == nullptr || (wanted != "auto" && wanted != "cycle")) {
+    return CycleUse::kNever;
+  }
+  if (source_.has_value() && *source_ < RewardSource::kCycle) return CycleUse::kNever;
+  return source_.has_value() || cycles_.GivenUp() ? CycleUse::kWhileTrying : CycleUse::kAlways;
 }
 
 bool RewardSources::wants_pattern() const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "learn/cycle_watch.h"
 #include "learn/line_matcher.h"
 #include "plugin/learning/handover.h"
 #include "plugin/learning/reporter.h"
@@ -23,8 +24,12 @@ class RewardSources {
   void Line(const learn::RewardLine& line) { matcher_.Line(line); }
   // The reward file was read to its end.
   void FileRead();
+  // From a call to the next one, and the time of a call on the GPU.
+  void Cycle(const LearningHandover::Cycle& cycle);
+  void GpuTime(uint64_t index, double seconds);
   // Uses the best source there is. True: a better one has appeared, the iterations have changed, or
-  // another one has to do instead of a file that was not complete.
+  // another one has to do instead of a file that was not complete, or of cycles of a program that
+  // has ceased to wait for its calls.
   bool Choose();
 
   // The source in use, and its calls per sample.
@@ -39,6 +44,8 @@ class RewardSources {
   uint64_t file_lines() const { return matcher_.lines(); }
   // Whether iterations found in the order of calls could be a better source.
   bool wants_pattern() const;
+  // Whether cycles could be a better source, or are the one in use.
+  CycleUse UseOfCycles() const;
   // Whether iterations pass without a call of this context.
   bool Idle() const;
   // The calls from `start` on that belong to an iteration begun before it.
@@ -47,6 +54,7 @@ class RewardSources {
  private:
   // Calls per sample of a source; 0: not known yet, or the source cannot be used.
   uint64_t UnitOf(RewardSource source) const;
+  std::string WhyNoCycles() const;
   const std::deque<RewardMark>& marks(RewardSource source) const {
     return marks_[static_cast<size_t>(source)];
   }
@@ -58,6 +66,7 @@ class RewardSources {
   uint64_t unit_ = 1;
   std::deque<RewardMark> marks_[kRewardSources];
   learn::LineMatcher matcher_;
+  learn::CycleWatch cycles_;
   uint64_t reports_ = 0;
 };
 

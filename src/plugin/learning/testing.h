@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -97,6 +98,42 @@ class LearningTest : public testing::Test {
   LearningWorker worker_;
   float cells_[21];
   uint64_t group_ = 0;
+};
+
+// The same with a log, and a background that looks when the test says so.
+class LearningJob : public LearningTest {
+ protected:
+  void Restart(const LearningOptions& options) {
+    Said().clear();
+    learning_ =
+        std::make_shared<Learning>(options, policy::Policy(), HostLog(Log, options.host), nullptr);
+    job_ = std::make_unique<LearningWorker>(
+        std::shared_ptr<LearningHandover>(learning_, learning_->handover()));
+  }
+  LearningOptions OptionsWith(const std::string& reward) {
+    LearningOptions options = learning_->handover()->options;
+    options.reward = reward;
+    return options;
+  }
+  void Poll() { job_->Poll(now_ += 0.01, &watch_); }
+  static std::string& Said() {
+    static std::string said;
+    return said;
+  }
+  static bool HasSaid(const std::string& text) { return Said().find(text) != std::string::npos; }
+
+  std::unique_ptr<LearningWorker> job_;
+  double now_ = 1;
+
+ private:
+  static void Log(int, unsigned long, const char*, int, const char* format, ...) {
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    Said() += text + std::string("\n");
+  }
 };
 
 }  // namespace diapason::plugin

@@ -56,7 +56,8 @@ Result<ProcessStores> OpenProcessStores(const std::string& where, const std::str
   stores.background = background.get();
   stores.calls = stores.background;
   std::unique_ptr<agree::CellStore> second;
-  if (where.compare(0, 6, "redis:") == 0) {
+  // Over a network, a call must not wait for a background request.
+  if (where.starts_with("redis:") || where.starts_with("tcp:")) {
     ASSIGN_OR_RETURN(std::unique_ptr<agree::CellStore> calls, agree::OpenStore(options));
     second = std::move(calls);
     stores.calls = second.get();

@@ -8,9 +8,11 @@ function resultSection() {
     const cards = el('div', { class: 'cards' });
     const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
     card('hero', timesText(DATA.gain.value), `as fast as with the library's default: 95 %, ${DATA.gain.low.toFixed(3)} to ${DATA.gain.high.toFixed(3)}, for the mean of launches to come`);
-    card('', timeText(DATA.gain.defaultUs), 'an iteration with the default');
-    card('', timeText(DATA.gain.tunedUs), 'an iteration tuned');
-    card('', String(DATA.gain.launches), `fresh ${DATA.gain.launches === 1 ? 'launch' : 'launches'}, ${count(DATA.gain.changes, 'change')} of turns`);
+    const unit = DATA.unit === 'launch' ? 'a launch' : 'an iteration';
+    card('', timeText(DATA.gain.defaultUs), unit + ' with the default');
+    card('', timeText(DATA.gain.tunedUs), unit + ' tuned');
+    card('', String(DATA.gain.launches), DATA.gain.byPairs ? `${DATA.gain.launches === 1 ? 'pair' : 'pairs'} of fresh launches`
+      : `fresh ${DATA.gain.launches === 1 ? 'launch' : 'launches'}, ${count(DATA.gain.changes, 'change')} of turns`);
     node.append(cards);
   }
   if (DATA.metric) node.append(el('h3', {}, 'Metric'), el('p', {}, DATA.metric));
@@ -55,13 +57,17 @@ const gainText = (row) => (row.gain > 0 ? el('span', {}, row.gain.toFixed(3), ' 
 
 function verifiedSection() {
   if (DATA.verified.length === 0) return null;
-  const node = section('verified', 'Verified in fresh launches',
-    'In each launch the default and the policy took turns; every change of turns gives one figure. Shown is the gain of a launch with the 95 % interval of its own turns, and below the gain over launches, whose interval also has what launches differ by.');
+  // One setting holds for a whole launch where calls are captured in graphs.
+  const pairs = DATA.verified.some((one) => one.defaultLaunch > 0);
+  const node = section('verified', 'Verified in fresh launches', pairs
+    ? 'Calls that are captured in CUDA graphs keep their configuration, so that launches were compared with each other: pairs of one with the default and one with the policy, in alternating order. Shown is the gain of each pair, and below the gain over pairs with its 95 % interval.'
+    : 'In each launch the default and the policy took turns; every change of turns gives one figure. Shown is the gain of a launch with the 95 % interval of its own turns, and below the gain over launches, whose interval also has what launches differ by.');
   const box = el('div', { class: 'plot' });
   node.append(box);
   const draw = () => {
-    const rows = DATA.verified.map((one) => ({ ...one, name: `Launch ${one.launch}: ` + (one.gain > 0 ? count(one.changes, 'change') + ' of turns' : 'cannot tell'), colour: HUES[theme()][0] }));
-    if (DATA.gain) rows.push({ ...DATA.gain, gain: DATA.gain.value, name: `All ${DATA.gain.launches}: mean of launches to come`, bold: true, colour: css('--accent') });
+    const told = (one) => (pairs ? `with the default launch ${one.defaultLaunch}` : count(one.changes, 'change') + ' of turns');
+    const rows = DATA.verified.map((one) => ({ ...one, name: `Launch ${one.launch}: ` + (one.gain > 0 ? told(one) : 'cannot tell'), colour: HUES[theme()][0] }));
+    if (DATA.gain) rows.push({ ...DATA.gain, gain: DATA.gain.value, name: `All ${DATA.gain.launches}: mean of ${pairs ? 'pairs' : 'launches'} to come`, bold: true, colour: css('--accent') });
     drawGains(box, rows, 'Gain of each launch', 'launch');
   };
   onWidth(box, draw);
@@ -71,7 +77,7 @@ function verifiedSection() {
     { title: 'Gain', number: true, value: (row) => row.gain, node: gainText },
     { title: 'Default', number: true, value: (row) => row.defaultUs, text: (row) => timeText(row.defaultUs) },
     { title: 'Tuned', number: true, value: (row) => row.tunedUs, text: (row) => timeText(row.tunedUs) },
-    { title: 'Changes', number: true, value: (row) => row.changes },
+    pairs ? { title: 'Beside launch', number: true, value: (row) => row.defaultLaunch } : { title: 'Changes', number: true, value: (row) => row.changes },
     { title: 'Iterations', number: true, value: (row) => row.iterations },
     { title: 'Remark', wrap: true, long: true, value: (row) => row.note },
   ], 'Launches that verify').show(DATA.verified);
@@ -96,8 +102,7 @@ function triedSection() {
     makeTable(node, [
       { title: 'Configuration', wrap: true, value: (row) => row.config },
       { title: 'Gain', number: true, value: (row) => row.gain, node: gainText },
-      { title: 'Blocks', number: true, value: (row) => row.blocks },
-      { title: 'Compared', value: (row) => row.how },
+      { title: context.byLaunches ? 'Launches' : 'Blocks', number: true, value: (row) => row.blocks },
       { title: '', value: (row) => (row.chosen ? best : ''), node: (row) => (row.chosen ? tag(best, context.kept ? 'good' : '') : '') },
     ], 'Tried: ' + context.label).show(context.tried);
   });

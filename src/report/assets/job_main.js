@@ -2,7 +2,6 @@
 function startJob() {
   startTheme();
   const main = document.getElementById('content');
-  if (DATA.simulated) main.prepend(el('p', { class: 'banner', id: 'simulated' }, 'SIMULATED: every figure of this page comes from a simulated job, none was measured.'));
   const titles = [];
   for (const [make, title] of [[barsSection, 'Iteration'], [resultSection, 'Result'], [verifiedSection, 'Verified'], [triedSection, 'Tried'], [launchesSection, 'Launches']]) {
     const slot = el('div');

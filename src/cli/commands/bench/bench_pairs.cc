@@ -91,6 +91,12 @@ Result<std::vector<PairFigure>> MeasurePairs(const PairsOptions& options, RankMe
   return pairs;
 }
 
+// Links of less than 0.1 GB/s, such as those of Ethernet, with further digits.
+std::string GigabytesText(double bytes_per_second) {
+  const double gigabytes = bytes_per_second * 1e-9;
+  return gigabytes < 0.1 ? Format("{:.4f}", gigabytes) : Format("{:.2f}", gigabytes);
+}
+
 std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
                     const std::vector<RankOnHost>& members) {
   std::string who;
@@ -102,8 +108,8 @@ std::string OddText(const OddOne& one, const std::vector<PairFigure>& pairs,
     who = members[static_cast<size_t>(pair.first)].name + " - " +
           members[static_cast<size_t>(pair.second)].name;
   }
-  return Format("{}: {:.0f} % of the usual {:.2f} GB/s {}", who, one.share * 100, one.usual * 1e-9,
-                one.same_host ? "inside a host" : "between hosts");
+  return Format("{}: {:.0f} % of the usual {} GB/s {}", who, one.share * 100,
+                GigabytesText(one.usual), one.same_host ? "inside a host" : "between hosts");
 }
 
 void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHost>& members) {
@@ -118,8 +124,8 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
       for (const PairFigure& pair : pairs) {
         const auto first = static_cast<size_t>(pair.first);
         const auto second = static_cast<size_t>(pair.second);
-        if (first == row) cells[second + 1] = Format("{:.2f}", pair.bandwidth * 1e-9);
-        if (second == row) cells[first + 1] = Format("{:.2f}", pair.bandwidth * 1e-9);
+        if (first == row) cells[second + 1] = GigabytesText(pair.bandwidth);
+        if (second == row) cells[first + 1] = GigabytesText(pair.bandwidth);
       }
       table.Add(std::move(cells));
     }
@@ -132,7 +138,7 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
   for (const PairFigure& pair : pairs) {
     table.Add({members[static_cast<size_t>(pair.first)].name + " - " +
                    members[static_cast<size_t>(pair.second)].name,
-               Format("{:.2f}", pair.bandwidth * 1e-9), Format("{:.0f} %", pair.spread * 100)});
+               GigabytesText(pair.bandwidth), Format("{:.0f} %", pair.spread * 100)});
   }
   std::fputs(table.Text().c_str(), stdout);
 }

@@ -65,6 +65,9 @@ void AddProfile(CommandLine* journal, CommandAction* run) {
       "DIAPASON_JOURNAL_TIMES=1, and with both halves of the plugin. Iterations are those that the "
       "program marks with diapason_step(); without it they are found in the order of its calls. "
       "Exposed time, which is not hidden behind compute, is an estimate.");
+  command->Describe(
+      "Of an MPI program it reads the recordings of its calls (`diapason run --observe "
+      "--journal-dir DIR`), and says what Open MPI's rules can change of the time.");
   command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
   command
       ->AddOption("--side", asked->side,

@@ -1,15 +1,19 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/journal/journal.h"
+#include "cli/commands/journal/mpi_profile_text.h"
 #include "cli/framework/command.h"
 #include "cli/framework/json_text.h"
 #include "dataset/summary.h"
 #include "dataset/words.h"
 #include "domain/library_version.h"
 #include "job_profile/job_profile.h"
+#include "mpi_profile/mpi_profile.h"
+#include "mpi_record/reader.h"
 #include "report/table.h"
 
 namespace diapason::cli {
@@ -324,9 +328,27 @@ Result<JobProfile> Finish(job_profile::ProfileMaker* maker, const std::string& s
   return std::move(side == "default" ? sides.by_default : sides.by_policy);
 }
 
+// Of the recordings of an MPI program.
+Result<int> RunMpiProfile(const JournalProfile& asked) {
+  if (!asked.side.empty()) {
+    return Invalid("recordings of MPI calls have no turns: leave --side out");
+  }
+  for (const std::string& file : asked.files) {
+    if (mpi_record::IsRecordingFile(file) || !FileExists(file)) continue;
+    return Invalid("'" + file +
+                   "' is no recording of MPI calls, and others are: a profile is of one program");
+  }
+  ASSIGN_OR_RETURN(const mpi_profile::MpiProfile profile, mpi_profile::ReadProfile(asked.files));
+  PrintOut("{}", asked.json ? MpiProfileJson(profile) + "\n" : MpiProfileText(profile));
+  return kExitFine;
+}
+
 }  // namespace
 
 Result<int> RunJournalProfile(const JournalProfile& asked) {
+  if (std::any_of(asked.files.begin(), asked.files.end(), mpi_record::IsRecordingFile)) {
+    return RunMpiProfile(asked);
+  }
   job_profile::ProfileMaker maker;
   std::vector<std::string> unread;
   for (const std::string& file : asked.files) {

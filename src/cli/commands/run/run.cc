@@ -14,6 +14,7 @@
 #include "cli/framework/command_line.h"
 #include "cli/framework/findings.h"
 #include "dataset/words.h"
+#include "mpi_profile/mpi_profile.h"
 
 namespace diapason::cli {
 namespace {
@@ -28,6 +29,7 @@ constexpr char kTunedPolicy[] = "diapason-tuned/policy.conf";
 
 struct RunOptions {
   job::JobRequest request;
+  std::string library = "auto";
   bool learn = false;
   bool compare = false;
   bool observe = false;
@@ -90,6 +92,31 @@ int StatusOf(const job::Supervised& ended, const job::JobOutcome& outcome) {
   return outcome.Differed() ? kExitFailed : kExitFine;
 }
 
+// What an MPI program did with its time. Recordings that say nothing are no failure of the command.
+Result<int> ReportMpi(const RunOptions& options, const job::PreparedJob& prepared,
+                      const job::Supervised& ended) {
+  const int status = ended.limited ? kExitTimedOut : ended.status;
+  const Result<mpi_profile::MpiProfile> profile = mpi_profile::ReadProfile(prepared.Journals());
+  if (options.json) {
+    PrintOut("{}\n", MpiRunJson(prepared, ended, profile, status));
+    return status;
+  }
+  if (options.quiet) return status;
+  if (!profile.ok()) {
+    SayLine("looked  " + Printable(profile.status().message(), kLongestLine));
+    return status;
+  }
+  SayLine("looked  " + Printable(profile.value().Headline(), kLongestLine));
+  SayLine("share   " + Printable(profile.value().ShareText(), kLongestLine));
+  if (profile.value().open_mpi) {
+    SayLine("rules   " + Printable(profile.value().RulesText(), kLongestLine));
+  }
+  for (const std::string& note : profile.value().notes) {
+    SayLine("note: " + Printable(note, kLongestLine));
+  }
+  return status;
+}
+
 Result<int> Run(const RunOptions& options) {
   ASSIGN_OR_RETURN(job::PreparedJob prepared, job::Prepare(options.request, ProcessEnvironment()));
   RETURN_IF_ERROR(CheckSomethingToDo(options, prepared));
@@ -117,6 +144,7 @@ Result<int> Run(const RunOptions& options) {
     Fail(Unavailable(ended.trouble));
     return ended.status;
   }
+  if (prepared.mpi) return ReportMpi(options, prepared, ended);
   job::JobOutcome outcome = job::ReadOutcome(prepared.Journals(), options.compare);
   outcome.status = ended.status;
   if (!prepared.learned.empty()) {
@@ -142,6 +170,11 @@ void Describe(CommandLine* command) {
       "numactl and `bash -c`. Checks beforehand that they will be read; if not, the command is not "
       "started.");
   command->Describe(
+      "An MPI program without NCCL or RCCL gets the recorder of its calls instead "
+      "(libdiapason-mpi-recorder.so, preloaded) and, with --policy, a rules file for Open MPI; at "
+      "its end the lines say how much of an iteration and of the program its collectives took, and "
+      "what rules can change of that.");
+  command->Describe(
       "The command has the standard streams and gets the signals. At its end three lines on "
       "standard error say what was chosen, what it gained and whether all ranks agreed.");
   command->Example("diapason run --policy policy.conf -- torchrun train.py",
@@ -150,6 +183,8 @@ void Describe(CommandLine* command) {
                    "Let a job learn; the next one starts from what it learned");
   command->Example("diapason run --compare --policy policy.conf -- torchrun train.py",
                    "Measure what a policy gains, in turns with the library's default");
+  command->Example("diapason run --observe -- mpirun -n 16 ./solver input.dat",
+                   "See what an MPI program does with its time");
   command->Example("diapason run --dry-run --learn -- srun -N 2 ./train.sh",
                    "Show what would be set and started");
   command->ExitStatus(kExitFine, "the command succeeded, and no two ranks differed");
@@ -194,10 +229,18 @@ void AddRun(CommandLine* parent, CommandAction* run) {
   command
       ->AddOption(
           "--store", request.store,
-          "Store through which the ranks agree, in the syntax of DIAPASON_STORE; learning on "
-          "several hosts needs one")
+          "Store through which the ranks agree, in the syntax of DIAPASON_STORE; one at tcp:// and "
+          "this host is served by this command")
       ->TypeName("STORE")
-      ->Default("DIAPASON_STORE, else shm");
+      ->Default("DIAPASON_STORE, else shm on one host, and tcp:// at a free port on several");
+  command
+      ->AddOption("--library", options->library,
+                  "Collectives that the job is about: nccl (also RCCL), mpi, or auto: those of MPI "
+                  "if the program is linked with an MPI library and none for GPUs")
+      ->TypeName("NAME")
+      ->Words({"auto", "nccl", "mpi"})
+      ->Check(OneOf({"auto", "nccl", "mpi"}))
+      ->ShowDefault();
   command
       ->AddOption("--journal-dir", request.journal_dir,
                   "Folder for the journals of all ranks, which are kept")
@@ -227,6 +270,9 @@ void AddRun(CommandLine* parent, CommandAction* run) {
                             : options->compare ? job::JobMode::kCompare
                             : options->observe ? job::JobMode::kObserve
                                                : job::JobMode::kStatic;
+    options->request.kind = options->library == "mpi"    ? job::JobKind::kMpi
+                            : options->library == "nccl" ? job::JobKind::kNccl
+                                                         : job::JobKind::kDetect;
     *run = [options] { return Run(*options); };
   });
 }

@@ -3,6 +3,7 @@
 #include "base/printable.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "cli/commands/journal/mpi_profile_text.h"
 #include "cli/commands/run/run.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
@@ -131,6 +132,18 @@ std::string RunJson(const job::PreparedJob& prepared, const job::Supervised& end
                      {"different_runs", outcome.report.different_runs},
                      {"problems", outcome.report.problems},
                      {"notes", outcome.report.notes}};
+  return JsonText(whole);
+}
+
+std::string MpiRunJson(const job::PreparedJob& prepared, const job::Supervised& ended,
+                       const Result<mpi_profile::MpiProfile>& profile, int status) {
+  ordered_json whole = Setup(prepared);
+  whole["status"] = status;
+  whole["command_status"] = ended.status;
+  whole["timed_out"] = ended.limited;
+  whole["profile"] =
+      profile.ok() ? ordered_json::parse(MpiProfileJson(profile.value())) : ordered_json();
+  whole["no_profile"] = profile.ok() ? "" : profile.status().message();
   return JsonText(whole);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/host_name.h"
 #include "base/settings.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -171,7 +172,7 @@ Status SweepOptions::ReadLauncher() {
   }
   if (host_file.empty()) return {};
   ASSIGN_OR_RETURN(const std::vector<std::string> hosts, launch::ReadHostFile(host_file));
-  launcher.first_host = hosts.front();
+  launcher.first_host = launch::HostOfFirstRank(hosts, HostName(), launch::OwnAddresses());
   const int most = *std::max_element(nodes.begin(), nodes.end());
   if (static_cast<int>(hosts.size()) < most) {
     return Invalid(Format("--nodes asks for {}, '{}' has {} hosts", most, host_file, hosts.size()));

@@ -16,6 +16,7 @@ using job_tune::TriedConfig;
 using job_tune::TunedContext;
 using job_tune::Verdict;
 using job_tune::VerifyingLaunch;
+using job_tune::VerifyingPair;
 using report::Table;
 
 constexpr size_t kMostContexts = 20;
@@ -34,7 +35,10 @@ std::string PartsText(const JobTuneResult& result) {
          ", " + part("hidden", before.times.Hidden(), after.times.Hidden()) + ", " +
          part("the rest", before.iteration - before.times.total,
               after.iteration - after.times.total) +
-         Format(" (launch {}; exposed is an estimate)\n", result.gain.launch);
+         (result.gain.by_pairs
+              ? Format(" (launches {} and {}; exposed is an estimate)\n",
+                       result.gain.default_launch, result.gain.launch)
+              : Format(" (launch {}; exposed is an estimate)\n", result.gain.launch));
 }
 
 std::string GainCell(const TriedConfig& tried) {
@@ -57,7 +61,8 @@ std::string ContextsText(const JobTuneResult& result) {
                      [&](const TriedConfig& tried) { return tried.config == one.chosen; });
     const bool left = one.chosen.IsDefault();
     table.Add({one.context.Text(), Format("{:.4g}", one.calls_per_iteration),
-               job_profile::Milliseconds(one.seconds), Format("{}", one.tried.size()),
+               one.seconds > 0 ? job_profile::Milliseconds(one.seconds) : "not known",
+               Format("{}", one.tried.size()),
                left ? "left to the library"
                     : ConfigText(one.context.library, one.context.collective, one.chosen),
                left || chosen == one.tried.end() ? "" : GainCell(*chosen)});
@@ -69,7 +74,23 @@ std::string ContextsText(const JobTuneResult& result) {
   return text;
 }
 
+std::string PairsText(const JobTuneResult& result) {
+  std::vector<std::string> gains;
+  std::string undecided;
+  for (const VerifyingPair& one : result.pairs) {
+    if (one.Decided()) {
+      gains.push_back(Format("{:.3f} x", one.default_seconds / one.policy_seconds));
+    } else {
+      undecided += Format("           launches {} and {} do not count: {}\n", one.default_launch,
+                          one.policy_launch, Printable(one.trouble));
+    }
+  }
+  const std::string text = gains.empty() ? "none can tell" : Join(gains, ", ");
+  return "pairs      " + text + " (compared between launches)\n" + undecided;
+}
+
 std::string VerifiedText(const JobTuneResult& result) {
+  if (!result.pairs.empty()) return PairsText(result);
   if (result.verified.empty()) return "";
   std::vector<std::string> gains;
   std::string undecided;
@@ -129,7 +150,6 @@ std::string FilesText(const JobTuneResult& result) {
 
 std::string JobTuneText(const JobTuneResult& result) {
   std::string text = Printable(result.Headline()) + "\n";
-  if (result.simulated) text += "simulated: the library was a played one, no figure was measured\n";
   if (result.interrupted) text += "interrupted: nothing was decided after that\n";
   text += PartsText(result);
   text += VerifiedText(result);
@@ -146,6 +166,8 @@ std::string JobTuneText(const JobTuneResult& result) {
                    result.seconds,
                    failed > 0 ? Format("; {} of them failed", static_cast<size_t>(failed)) : "");
   }
+  const std::string captured = result.shares.ByLaunchesText();
+  if (!captured.empty()) text += "captured   " + captured + "\n";
   text += UntriedText(result);
   text += ContextsText(result);
   text += FilesText(result);
@@ -153,7 +175,5 @@ std::string JobTuneText(const JobTuneResult& result) {
   if (!use.empty()) text += "\nto use it:\n  " + Printable(use) + "\n";
   return text;
 }
-
-std::string JobTuneJson(const JobTuneResult& result) { return job_tune::ResultJson(result); }
 
 }  // namespace diapason::cli

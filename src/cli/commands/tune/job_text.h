@@ -9,7 +9,5 @@ namespace diapason::cli {
 // `diapason tune -- COMMAND` at its end: the verdict in one sentence, what was chosen, the metric,
 // the files, and the command that uses them.
 std::string JobTuneText(const job_tune::JobTuneResult& result);
-// The same as one document.
-std::string JobTuneJson(const job_tune::JobTuneResult& result);
 
 }  // namespace diapason::cli

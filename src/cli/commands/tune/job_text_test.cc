@@ -32,6 +32,7 @@ TEST(JobTuneText, IsAsInTheGoldenFile) {
     if (verdict == Verdict::kNotConfirmed) result.files.untouched = "diapason-tuned/policy.conf";
     all += "=== " + std::string(job_tune::VerdictName(verdict)) + "\n" + JobTuneText(result);
   }
+  all += "=== faster, by pairs of launches\n" + JobTuneText(job_tune::testing::FasterByPairs());
   const std::string path = DIAPASON_SOURCE_DIR "/src/cli/commands/tune/job_text.golden";
   if (std::getenv("DIAPASON_UPDATE_GOLDEN") != nullptr) {
     ASSERT_TRUE(WriteFileAtomically(path, all).ok());
@@ -55,17 +56,27 @@ TEST(JobTuneText, ForeignTextsCannotMoveTheCursor) {
   result.why = "\x1b[2J";
   result.contexts[1].untried = "\x1b[2J";
   EXPECT_EQ(JobTuneText(result).find('\x1b'), std::string::npos);
-  EXPECT_EQ(JobTuneJson(result).find('\x1b'), std::string::npos);
+  EXPECT_EQ(job_tune::ResultJson(result).find('\x1b'), std::string::npos);
 }
 
 TEST(JobTuneJson, IsOneDocumentForEveryVerdict) {
   for (const Verdict verdict : {Verdict::kFaster, Verdict::kNothingToGain, Verdict::kNotConfirmed,
                                 Verdict::kMetricChanged, Verdict::kUndecided}) {
-    const auto json = nlohmann::json::parse(JobTuneJson(WithVerdict(verdict)));
+    const auto json = nlohmann::json::parse(job_tune::ResultJson(WithVerdict(verdict)));
     EXPECT_EQ(json["verdict"], job_tune::VerdictName(verdict));
     EXPECT_EQ(json["policy"].size(), verdict == Verdict::kFaster ? 1u : 0u);
   }
-  EXPECT_EQ(nlohmann::json::parse(JobTuneJson({}))["verdict"], "undecided");
+  const auto pairs =
+      nlohmann::json::parse(job_tune::ResultJson(job_tune::testing::FasterByPairs()));
+  EXPECT_EQ(pairs["gain"]["compared"], "between launches");
+  EXPECT_EQ(pairs["gain"]["pairs"], 3);
+  EXPECT_EQ(pairs["gain"]["undecided_pairs"], 1);
+  EXPECT_EQ(pairs["gain"]["launches"], 0);
+  EXPECT_EQ(pairs["pairs"].size(), 4u);
+  EXPECT_TRUE(pairs["pairs"][3]["gain"].is_null());
+  EXPECT_EQ(pairs["contexts"][0]["tried_by"], "launches");
+  EXPECT_EQ(pairs["shares"]["of"], "estimated time");
+  EXPECT_EQ(nlohmann::json::parse(job_tune::ResultJson({}))["verdict"], "undecided");
 }
 
 }  // namespace

@@ -4,14 +4,18 @@
 
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 
 #include "base/environment.h"
+#include "base/owner_lock.h"
 #include "base/text.h"
 #include "cli/commands/tune/job_text.h"
+#include "cli/commands/tune/tune_mpi.h"
 #include "cli/framework/command.h"
 #include "cli/framework/progress_line.h"
 #include "dataset/words.h"
 #include "domain/fingerprint.h"
+#include "job/mpi_program.h"
 #include "job_tune/leave.h"
 #include "job_tune/tuning.h"
 
@@ -33,6 +37,28 @@ std::vector<std::string> SignalNames() {
   return names;
 }
 
+// As `tune` without a command does: two runs would take each other's files for their own.
+Result<std::unique_ptr<OwnerLock>> LockFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    return IoError("cannot create the folder '" + folder + "': " + error.message() +
+                   "; name another one with -o");
+  }
+  Result<std::unique_ptr<OwnerLock>> lock =
+      OwnerLock::Take(folder + "/tune.lock", "the folder '" + folder + "'");
+  if (lock.ok() || lock.status().code() != ErrorCode::kUnavailable) return lock;
+  return Unavailable(lock.status().message() +
+                     ": wait for it to end, or choose another folder with --output");
+}
+
+bool TunesMpi(const TuneJobOptions& options) {
+  if (options.library != "auto") return options.library == "mpi";
+  job::ReadOptions read;
+  read.environment = &ProcessEnvironment();
+  return job::IsMpiProgram(job::ReadCommand(options.request.command, read), ProcessEnvironment());
+}
+
 }  // namespace
 
 void AddTuneJobOptions(CommandLine* command, TuneJobOptions* options) {
@@ -44,6 +70,15 @@ void AddTuneJobOptions(CommandLine* command, TuneJobOptions* options) {
                       "How often the command is started at most")
           ->TypeName("N")
           ->Check(Range(3, 1000))
+          ->Default(Format("{}, {} where calls are captured in CUDA graphs, {} for an MPI program",
+                           job_tune::kMostLaunches, job_tune::kMostWithGraphs, kMpiLaunches)));
+  own(command
+          ->AddOption("--library", options->library,
+                      "Collectives that are tuned: nccl (also RCCL), mpi, or auto: those of MPI if "
+                      "the program is linked with an MPI library and none for GPUs")
+          ->TypeName("NAME")
+          ->Words({"auto", "nccl", "mpi"})
+          ->Check(OneOf({"auto", "nccl", "mpi"}))
           ->ShowDefault());
   own(command
           ->AddOption("--metric", request.metric.pattern,
@@ -72,17 +107,25 @@ void AddTuneJobOptions(CommandLine* command, TuneJobOptions* options) {
   own(command->AddTime("--grace", request.grace, "Time between that signal and SIGKILL", 0.1,
                        3600));
   own(command
-          ->AddOption("--store", request.store,
-                      "Store through which the ranks agree, in the syntax of DIAPASON_STORE; "
-                      "several hosts need one")
+          ->AddOption(
+              "--store", request.store,
+              "Store through which the ranks agree, in the syntax of DIAPASON_STORE; one at "
+              "tcp:// and this host is served by this command")
           ->TypeName("STORE")
-          ->Default("DIAPASON_STORE, else shm"));
+          ->Default("DIAPASON_STORE, else shm on one host, and tcp:// at a free port on several"));
 }
 
 Result<int> RunTuneJob(const TuneJobOptions& given) {
   TuneJobOptions options = given;
   for (const EndSignal& one : kEndSignals) {
     if (options.signal == one.name) options.request.end_signal = one.number;
+  }
+  // Before anything in it changes, and until everything is written.
+  ASSIGN_OR_RETURN(const std::unique_ptr<OwnerLock> lock, LockFolder(options.request.output));
+  if (TunesMpi(options)) {
+    options.request.mpi = true;
+    if (options.request.most_launches == 0) options.request.most_launches = kMpiLaunches;
+    return RunTuneMpi(options);
   }
   ProgressLine line("tune", options.quiet);
   job_tune::Events events;

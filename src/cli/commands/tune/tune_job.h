@@ -13,6 +13,7 @@ namespace diapason::cli {
 struct TuneJobOptions {
   job_tune::Request request;
   std::string signal = "TERM";
+  std::string library = "auto";
   bool json = false;
   bool quiet = false;
   std::vector<Option*> own;  // options that need a command after "--"
