@@ -148,7 +148,12 @@ JobFolder::JobFolder(Descriptor parent, std::string name, Descriptor folder,
       name_(std::move(name)),
       folder_(std::move(folder)) {}
 
-JobFolder::~JobFolder() { Leave(steady_clock::now() + limit_); }
+JobFolder::~JobFolder() {
+  try {
+    Leave(steady_clock::now() + limit_);
+  } catch (...) {  // no memory: its presence grows old, and another process removes it
+  }
+}
 
 int JobFolder::MakePresence() {
   const std::string name = kPresence + RandomName();

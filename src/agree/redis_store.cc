@@ -11,6 +11,7 @@
 // has left.
 #include <algorithm>
 
+#include "agree/link_guard.h"
 #include "agree/private_folder.h"
 #include "agree/redis_link.h"
 #include "agree/redis_server.h"
@@ -267,11 +268,12 @@ class RedisStore : public CellStore {
   Status Connected(Deadline deadline) {
     if (!lost_.ok()) return lost_;
     if (link_.connected()) return {};
-    RETURN_IF_ERROR(link_.Connect(deadline));
-    Status known = Recognise(deadline);
     // No request may be sent to a server that was not recognised.
-    if (!known.ok()) link_.Close();
-    return known;
+    LinkGuard guard(&link_);
+    RETURN_IF_ERROR(link_.Connect(deadline));
+    RETURN_IF_ERROR(Recognise(deadline));
+    guard.Keep();
+    return {};
   }
 
   Result<RedisReply> Eval(std::string_view cell, const std::string_view* value, Deadline deadline) {

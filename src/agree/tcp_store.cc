@@ -16,6 +16,7 @@
 
 #include "agree/cell_protocol.h"
 #include "agree/host_port.h"
+#include "agree/link_guard.h"
 #include "agree/private_folder.h"
 #include "agree/retry.h"
 #include "agree/stores.h"
@@ -50,7 +51,12 @@ class TcpStore : public CellStore {
         secret_(std::move(secret)) {}
 
   // In a forked child the connection and the job belong to the parent.
-  ~TcpStore() override { Leave(steady_clock::now() + kLeaveLimit); }
+  ~TcpStore() override {
+    try {
+      Leave(steady_clock::now() + kLeaveLimit);
+    } catch (...) {  // no memory: the server notices that the client is gone
+    }
+  }
 
   Status Open() {
     const Deadline deadline = Usual();
@@ -164,6 +170,8 @@ class TcpStore : public CellStore {
     if (!lost_.ok()) return lost_;
     if (link_.open()) return {};
     Status met = Unreachable("its host has no address");
+    // No request may be sent to a server that was not recognised.
+    LinkGuard guard(&link_);
     for (size_t i = 0; i < addresses_.size(); ++i) {
       // Divides the time, so that an address that does not answer leaves some for the others.
       const auto now = steady_clock::now();
@@ -172,8 +180,7 @@ class TcpStore : public CellStore {
       met = Meet(addresses_[i], now + share);
       if (met.ok() || !Retryable(met)) break;
     }
-    // No request may be sent to a server that was not recognised.
-    if (!met.ok()) link_.Close();
+    if (met.ok()) guard.Keep();
     return met;
   }
 
@@ -207,10 +214,12 @@ class TcpStore : public CellStore {
 
   Result<CellReply> Ask(const std::string& frame, Deadline deadline) {
     if (steady_clock::now() >= deadline) return Unreachable("it did not answer in time");
+    // A late reply would be taken for that to the next request.
+    LinkGuard guard(&link_);
     const Status sent = link_.Send(frame, deadline);
     const Result<Frame> answer = sent.ok() ? link_.Receive(deadline) : Result<Frame>(sent);
-    // A late reply would be taken for that to the next request, so the connection is closed.
     if (!answer.ok()) return Unreachable(answer.status().message());
+    guard.Keep();
     CellReply reply;
     if (answer.value().kind != FrameKind::kCells || !ReadCellReply(answer.value().body, &reply)) {
       return Lost("it gave an answer that makes no sense");
