@@ -26,6 +26,7 @@ constexpr double kLeastPatience = 30;  // seconds
 constexpr int kMostOwnFailures = 2;    // of the library's own choice, one after the other
 
 constexpr size_t kLeastPairs = 3;
+constexpr double kLeastTrials = 3;  // launches that a search needs to find something
 constexpr size_t kMostPairs = 8;
 constexpr size_t kEnoughPairs = 5;  // to leave it, if they are no faster
 constexpr size_t kMostUndecided = 2;
@@ -185,6 +186,11 @@ void LaunchTuner::TakeSearch(const LaunchSearch& search, size_t first) {
                                                                     : "no time was (--budget)");
     }
   }
+}
+
+std::string LaunchTuner::WhatWouldDo() const {
+  if (run_.launches().left() <= LaunchesKept()) return "more --launches";
+  return run_.BudgetText((kLeastTrials + 2.0 * kLeastPairs) * LaunchSeconds());
 }
 
 bool LaunchTuner::WantsAnotherPair() const {

@@ -24,6 +24,8 @@ class LaunchTuner {
   Status Search(std::vector<SearchContext> contexts, size_t first);
   // Everything was compared to the end.
   bool complete() const { return complete_; }
+  // What would let the search get on: "a --budget of 6m or more", "more --launches".
+  std::string WhatWouldDo() const;
 
   // Compares fresh launches with the default and with the policy, a file, in pairs of alternating
   // order. Fills JobTuneResult::pairs and gain. Fails if ranks chose differently.

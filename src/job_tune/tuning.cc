@@ -74,17 +74,14 @@ class JobTuner {
     return options;
   }
 
-  // What verification needs is kept back, once there is something to verify.
   double SearchEnd() const {
     if (!live_.looked()) return run_.begun() + run_.request().budget / 2;
     if (inside_end_ > 0) return inside_end_;
     const JobSetting candidate = live_.search().Candidate();
     const bool found = std::any_of(candidate.begin(), candidate.end(),
                                    [](const Config& one) { return !one.IsDefault(); });
-    if (!found) return run_.deadline() - kToEnd;
-    return run_.deadline() -
-           std::min(kMostForVerifying * run_.request().budget,
-                    TurnVerifier::Seconds(result_.look.iteration, live_.start_up()));
+    return run_.deadline() - TurnVerifier::SecondsToKeep(run_.request().budget, found,
+                                                         result_.look.iteration, live_.start_up());
   }
 
   void Looked(const job_profile::JobProfile& profile, const JobOffers& offers) {
@@ -237,8 +234,8 @@ class JobTuner {
       if (!complete_) {
         result_.why =
             "nothing faster was found in the time there was, and not everything was compared to "
-            "the end; give a larger --budget";
-        if (!by_launches_.empty()) result_.why += ", or more --launches";
+            "the end; give " +
+            (by_launches_.empty() ? "a larger --budget" : by_pairs_->WhatWouldDo());
       }
       return {};
     }

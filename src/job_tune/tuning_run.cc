@@ -1,5 +1,7 @@
 #include "job_tune/tuning_run.h"
 
+#include <cmath>
+
 #include "agree/store.h"
 #include "base/settings.h"
 #include "base/text.h"
@@ -22,6 +24,11 @@ TuningRun::TuningRun(const Request& request, const Environment& environment, con
 }
 
 double TuningRun::Left() const { return deadline_ - SteadySeconds(); }
+
+std::string TuningRun::BudgetText(double more) const {
+  const double minutes = std::ceil((SteadySeconds() - begun_ + more) / 60);
+  return Format("a --budget of {}m or more", static_cast<int64_t>(minutes));
+}
 
 void TuningRun::Say(const std::string& text) const {
   if (events_.say) events_.say(text);

@@ -21,6 +21,8 @@ class TuningRun {
   double begun() const { return begun_; }
   double deadline() const { return deadline_; }
   double Left() const;
+  // "a --budget of 6m or more": the time since the beginning and so many seconds, in whole minutes.
+  std::string BudgetText(double more) const;
 
   void Say(const std::string& text) const;
   void Progress(const std::string& what) const;

@@ -30,8 +30,9 @@ double LaunchSeconds(double iteration, double start_up) {
 
 }  // namespace
 
-double TurnVerifier::Seconds(double iteration, double start_up) {
-  return kVerifyingLaunches * LaunchSeconds(iteration, start_up);
+double TurnVerifier::SecondsToKeep(double budget, bool found, double iteration, double start_up) {
+  const int launches = found ? kVerifyingLaunches : kLeastInTurns;
+  return std::min(kMostForVerifying * budget, launches * LaunchSeconds(iteration, start_up));
 }
 
 double TurnVerifier::TurnSeconds() const { return TurnSecondsOf(run_.result.look.iteration); }
@@ -129,10 +130,14 @@ std::string TurnVerifier::WhyUndecided() const {
       return "too few launches could be compared: " + one.compared.trouble;
     }
   }
+  const double missing = kLeastInTurns - static_cast<double>(result.verified.size());
   return Format(
       "{} to verify what was found, and {} are needed; give {}",
       result.verified.empty() ? "there was no time for a launch" : "there was time for one launch",
-      kLeastInTurns, run_.launches().left() == 0 ? "more --launches" : "a larger --budget");
+      kLeastInTurns,
+      run_.launches().left() == 0
+          ? "more --launches"
+          : run_.BudgetText(missing * LaunchSeconds(result.look.iteration, start_up_)));
 }
 
 void TurnVerifier::Picture() {

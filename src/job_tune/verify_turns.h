@@ -16,8 +16,9 @@ class TurnVerifier {
   // `start_up`: seconds from the start of a launch to its first call.
   TurnVerifier(TuningRun* run, double start_up) : run_(*run), start_up_(start_up) {}
 
-  // What the verification wants of the budget, in seconds.
-  static double Seconds(double iteration, double start_up);
+  // Seconds that the search has to leave for the verification, from the look on: what is found
+  // later cannot be confirmed. As long as nothing is found, the least number of launches.
+  static double SecondsToKeep(double budget, bool found, double iteration, double start_up);
 
   // Runs launches until the gain is known well enough, or no launch or time is left. Fails where a
   // launch fails, or ranks chose differently. `policy`: a file.
