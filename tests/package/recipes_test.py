@@ -2,8 +2,8 @@
 """recipes_test.py SOURCE [TOOL]: what can be known of the container and Slurm recipes without their engines.
 
 The Containerfile has only instructions that exist, in a valid order; the Apptainer definition only
-sections that exist, and its %test passes with TOOL; the sbatch script runs with a stand-in for srun; the
-module file, where there is a Lua, with stand-ins for Lmod; and docs/start/packages.md shows the files of
+sections that exist, and its %test passes with TOOL; the commands in the manifests of Kubernetes run; the module
+file runs, where there is a Lua, with stand-ins for Lmod; and docs/start/packages.md shows the files of
 examples/installed as they are.
 """
 
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -103,70 +104,67 @@ class Apptainer(unittest.TestCase):
 
 
 class Slurm(unittest.TestCase):
-    SCRIPT = SOURCE / "packaging/slurm/train.sbatch"
-
-    LEAVE = 'cp journal.$1 "${DIAPASON_JOURNAL/\\%h.\\%p/host.$1}"\n'
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        # Two ranks, one after the other; each leaves the journal its plugin would leave.
-        self.write("srun", 'status=0\nfor rank in 0 1; do "$@" "$rank" || status=$?; done\nexit "$status"\n')
-        shutil.copy(SOURCE / "examples/workload_aware_8gpu.conf", self.folder / "policy.conf")
-        for rank in "01":
-            shutil.copy(SOURCE / f"tests/data/journals/learn.{rank}.jsonl", self.folder / f"journal.{rank}")
-
-    def write(self, name, script):
-        path = self.folder / name
-        path.write_text("#!/bin/bash\n" + script)
-        path.chmod(0o755)
-
-    def job(self, rank):
-        """Status and output of a job whose ranks do this, and what each saw."""
-        self.write("rank", 'echo "$DIAPASON_POLICY_INLINE $NCCL_TUNER_PLUGIN" >>seen\n' + rank)
-        environment = {**os.environ, "SLURM_JOB_ID": "7",
-                       "PATH": f"{self.folder}:{os.path.dirname(TOOL)}:{os.environ['PATH']}"}
-        done = subprocess.run(["bash", self.SCRIPT, "./rank"], cwd=self.folder, env=environment, timeout=600, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        seen = self.folder / "seen"
-        return done.returncode, done.stdout, seen.read_text().splitlines() if seen.exists() else []
-
-    @unittest.skipUnless(TOOL, "no tool was named")
-    def test_gives_every_rank_the_policy(self):
-        status, said, seen = self.job(self.LEAVE)
-        self.assertEqual((status, len(seen)), (0, 2), said)
-        self.assertEqual(seen[0], seen[1])
-        self.assertRegex(seen[0], r"^d1\.\S+ libnccl-tuner-diapason\.so$")
-        self.assertIn("2 ranks, 38 calls", said)  # both were held against each other
-
-    @unittest.skipUnless(TOOL, "no tool was named")
-    def test_keeps_the_status_of_the_job(self):
-        status, said, _ = self.job(self.LEAVE + "exit 7\n")
-        self.assertEqual(status, 7, said)
-        self.assertIn("2 ranks, 38 calls", said)
-        (self.folder / "journal.1").write_text("")  # cannot be read
-        self.assertEqual(self.job(self.LEAVE)[0], 1)
-        self.assertEqual(self.job(self.LEAVE + "exit 7\n")[0], 7)
-
-    @unittest.skipUnless(TOOL, "no tool was named")
-    def test_no_journals(self):
-        for status in (0, 7):
-            self.assertEqual(self.job(f"exit {status}\n")[:2],
-                             (status, "no journal was written: the plugin was not loaded\n"))
-
-    @unittest.skipUnless(TOOL, "no tool was named")
-    def test_refuses_a_policy_before_the_job(self):
-        for text, why in (("# diapason: version=1 library=gloo\nallreduce,1,8,ring,-1,-1,-1,-1,-1,-1\n", "is not for NCCL or RCCL"),
-                          ("nonsense\n", "error")):
-            (self.folder / "policy.conf").write_text(text)
-            status, said, seen = self.job("")
-            self.assertEqual((status, seen), (1, []), said)
-            self.assertIn(why, said)
+    """slurm_recipes_test.sh runs the scripts; here only what needs no Slurm."""
 
     def test_options(self):
-        options = re.findall(r"^#SBATCH (\S+)$", self.SCRIPT.read_text(), re.MULTILINE)
-        self.assertTrue(all(re.match(r"^--[a-z-]+=\S+$", option) for option in options) and options)
+        for script in sorted((SOURCE / "packaging/slurm").glob("*.sbatch")):
+            text = script.read_text()
+            self.assertTrue(shell_is_valid(text), script)
+            options = re.findall(r"^#SBATCH (\S+)$", text, re.MULTILINE)
+            self.assertTrue(all(re.match(r"^--[a-z-]+=\S+$", option) for option in options) and options, script)
+
+
+class Kubernetes(unittest.TestCase):
+    FOLDER = SOURCE / "packaging/kubernetes"
+
+    def command(self, name, container):
+        """The words of a container's command, from the text: a list in brackets, or `- word` lines with a script at the end."""
+        text = (self.FOLDER / name).read_text()
+        part = text[text.index(f"- name: {container}\n"):]
+        listed = re.search(r"command: \[(.*)\]", part.split("volumeMounts")[0])
+        if listed:
+            return [word.strip() for word in listed.group(1).split(",")]
+        words, script = re.search(r"command:\n((?:\s+- \S+\n)+)\s+- \|\n((?:\s{14,}.*\n)+)", part).groups()
+        return [word.strip()[2:] for word in words.splitlines()] + [textwrap.dedent(script)]
+
+    @unittest.skipUnless(TOOL, "no tool was named")
+    def test_preflight_leaves_its_findings(self):
+        command = self.command("job.yaml", "preflight")
+        self.assertEqual(command[:2], ["sh", "-c"])
+        with tempfile.TemporaryDirectory() as folder:
+            message = Path(folder, "termination-log")
+            for status, starts in ((0, True), (3, True), (4, False), (1, False)):
+                doctor = Path(folder, "diapason")
+                doctor.write_text(f"#!/bin/sh\necho \"called with $*\"; {TOOL} --version; seq 5000; exit {status}\n")
+                doctor.chmod(0o755)
+                script = command[2].replace("/opt/diapason/diapason", str(doctor)).replace("/tmp/doctor.txt", f"{folder}/doctor.txt")
+                done = subprocess.run(["sh", "-c", script], timeout=600, text=True, stdout=subprocess.PIPE, check=False,
+                                      env={**os.environ, "TERMINATION_LOG": str(message)})
+                self.assertEqual(done.returncode == 0, starts, status)
+                self.assertTrue(message.read_text().startswith("called with doctor --no-test\ndiapason "))
+                self.assertEqual(message.stat().st_size, 4096)
+                self.assertIn("\n5000\n", done.stdout)
+
+    @unittest.skipUnless(TOOL, "no tool was named")
+    def test_what_is_copied_works_where_it_is_copied(self):
+        for name in ("job.yaml", "trainjob.yaml"):
+            self.assertEqual(self.command(name, "diapason"), ["cp", "-rL", "/usr/lib/x86_64-linux-gnu/diapason/.", "/opt/diapason/"])
+        with tempfile.TemporaryDirectory() as folder:
+            policy = Path(folder, "policy.conf")
+            text = (self.FOLDER / "policy.yaml").read_text()
+            policy.write_text(textwrap.dedent(text[text.index("policy.conf: |\n") + len("policy.conf: |\n"):]))
+            done = subprocess.run([TOOL, "policy", "check", policy], timeout=600, text=True, stdout=subprocess.PIPE, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_mounts_have_volumes_and_variables_their_files(self):
+        for name in ("job.yaml", "trainjob.yaml"):
+            text = (self.FOLDER / name).read_text()
+            mounts = set(re.findall(r"- \{name: ([a-z-]+), mountPath:", text))
+            volumes = set(re.findall(r"- name: ([a-z-]+)\n\s+(?:emptyDir|configMap):", text))
+            self.assertEqual(mounts, volumes, name)
+            self.assertIn("{name: DIAPASON_POLICY, value: /etc/diapason/policy.conf}", text)
+            self.assertIn("configMap: {name: diapason-policy}", text)
+        self.assertIn("name: diapason-policy\nimmutable: true\n", (self.FOLDER / "policy.yaml").read_text())
 
 
 LUA = next(filter(None, map(shutil.which, ("lua", "lua5.4", "lua5.3", "lua5.1", "luajit"))), None)
