@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "agree/host_port.h"
+#include "agree/link_guard.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -134,6 +135,8 @@ Status RedisLink::Resolve() {
 
 Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
   Close();
+  // Without AUTH and SELECT it would be the connection of another user, to another database.
+  LinkGuard guard(this);
   RETURN_IF_ERROR(OpenSocket(address, deadline));
   reader_ = redisReaderCreate();
   if (reader_ == nullptr) return Lost("no memory left");
@@ -146,7 +149,6 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     ASSIGN_OR_RETURN(const RedisReply reply, Ask(words, deadline));
     // The server's text could repeat the password.
     if (reply.kind == RedisReply::Kind::kError) {
-      Close();
       if (Passes(reply.text)) {
         return IoError(Format("the Redis server at {} cannot be used right now", name_));
       }
@@ -154,12 +156,10 @@ Status RedisLink::ConnectTo(const std::string& address, Deadline deadline) {
     }
   }
   if (address_.database != 0) {
-    const Result<RedisReply> reply = Command({"SELECT", Format("{}", address_.database)}, deadline);
-    if (!reply.ok()) {
-      Close();
-      return reply.status();
-    }
+    const std::string database = Format("{}", address_.database);
+    RETURN_IF_ERROR(Command({"SELECT", database}, deadline).status());
   }
+  guard.Keep();
   return {};
 }
 
@@ -250,12 +250,18 @@ Status RedisLink::Receive(Deadline deadline) {
 Result<RedisReply> RedisLink::Ask(const std::vector<std::string_view>& words, Deadline deadline) {
   if (reader_ == nullptr) return Lost("there is no connection");
   if (Remaining(deadline).count() == 0) return Lost("it did not answer in time");
-  RETURN_IF_ERROR(Send(Request(words), deadline));
+  const std::string request = Request(words);
+  // A late reply would be taken for that to the next request.
+  LinkGuard guard(this);
+  RETURN_IF_ERROR(Send(request, deadline));
   while (true) {
     void* raw = nullptr;
     if (redisReaderGetReply(reader_, &raw) != REDIS_OK) return Lost(reader_->errstr);
     const std::unique_ptr<void, void (*)(void*)> owner(raw, freeReplyObject);
-    if (raw != nullptr) return Copy(*static_cast<redisReply*>(raw), kDeepestReply);
+    if (raw != nullptr) {
+      guard.Keep();
+      return Copy(*static_cast<redisReply*>(raw), kDeepestReply);
+    }
     RETURN_IF_ERROR(Receive(deadline));
   }
 }

@@ -159,6 +159,13 @@ class TcpStore : public CellStore {
     link_.Close();
     return IoError(Describe() + ": " + why);
   }
+  Status WrongSecret() const {
+    return Unavailable(Format(
+        "{}: its server refused the secret of this process, on {}: it has another one. "
+        "DIAPASON_SECRET_FILE (or DIAPASON_SECRET) must be the same for the server and every "
+        "rank",
+        Describe(), HostName()));
+  }
   Status NoSense() const { return Unavailable(Describe() + " gave an answer that makes no sense"); }
   Status Lost(const std::string& why) {
     link_.Close();
@@ -197,7 +204,9 @@ class TcpStore : public CellStore {
     const Result<Frame> verdict =
         link_.Greet(std::move(hello), {secret_, kCellServerName, ""}, deadline, deadline);
     if (!verdict.ok()) {
-      // A program that cannot prove to be the server says nothing about the server.
+      // A rank with a wrong secret is told so at once. Once the server was met, a program that
+      // cannot prove to be that server says nothing about it.
+      if (verdict.status().code() == ErrorCode::kInvalid && nonce_.empty()) return WrongSecret();
       return Unreachable(verdict.status().code() == ErrorCode::kPeerLost
                              ? "it closed the connection: it has another secret, or has just ended"
                              : verdict.status().message());

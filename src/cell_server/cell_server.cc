@@ -34,6 +34,8 @@ rendezvous::FrameServerOptions ConnectionOptions(const CellServerOptions& option
   wanted.hello_limit = options.hello_limit;
   wanted.connections = options.connections;
   wanted.who = "store";
+  wanted.unproven = "its secret is another one than that of this store";
+  wanted.tell_unproven = true;
   wanted.log = options.log;
   return wanted;
 }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "agree/store_contract.h"
@@ -235,15 +236,39 @@ TEST(TcpStore, NeedsTheSecret) {
   options.limit = milliseconds(100);
   EXPECT_NE(agree::OpenStore(options).status().message().find("DIAPASON_SECRET_FILE"),
             std::string::npos);
-  options.secret = "another secret, which is wrong";
-  const Status refused = agree::OpenStore(options).status();
-  EXPECT_TRUE(Retryable(refused)) << refused.message();
-  EXPECT_EQ(refused.message().find(options.secret), std::string::npos);
   for (const char* where : {"tcp://", "tcp://:1", "tcp://h:0", "tcp://h:x", "tcp://a@h",
                             "tcp://h/1", "tcp://::1", "tcp://h?x"}) {
     options.where = where;
     EXPECT_EQ(agree::OpenStore(options).status().code(), ErrorCode::kInvalid) << where;
   }
+}
+
+// Without another attempt, which would be retryable; and both ends say so.
+TEST(TcpStore, AWrongSecretIsRefused) {
+  const TemporaryFolder folder;
+  const std::string log = folder.path() + "/log";
+  ServerProcess server;
+  server.options().log = [&log](const std::string& line) {
+    std::ofstream(log, std::ios::app) << line << std::endl;
+  };
+  server.Restart();
+  StoreOptions options;
+  options.where = server.Url();
+  options.job = "job";
+  options.limit = std::chrono::minutes(1);
+  options.secret = "another secret, which is wrong";
+  const Status refused = agree::OpenStore(options).status();
+  EXPECT_EQ(refused.code(), ErrorCode::kUnavailable);
+  for (const std::string& part :
+       {server.Url(), std::string("refused the secret"), std::string("DIAPASON_SECRET_FILE")}) {
+    EXPECT_NE(refused.message().find(part), std::string::npos) << refused.message();
+  }
+  EXPECT_EQ(refused.message().find(options.secret), std::string::npos);
+  // Written before the client was told.
+  const std::string said = ReadFile(log, 1 << 20).value();
+  EXPECT_NE(said.find("a connection from 127.0.0.1"), std::string::npos) << said;
+  EXPECT_NE(said.find("its secret is another one"), std::string::npos) << said;
+  EXPECT_EQ(said.find(options.secret), std::string::npos);
 }
 
 TEST(TcpStore, AServerThatDoesNotKnowTheSecretIsNotUsed) {

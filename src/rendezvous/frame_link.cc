@@ -52,6 +52,9 @@ Result<Frame> FrameLink::Greet(Hello hello, HandshakeInputs shared, Deadline dea
   Frame verdict;
   verdict.kind = reply.kind;
   if (!ReadVerdict(reply.kind, reply.body, hello, shared, &verdict.body)) {
+    if (IsUnproven(reply.kind, reply.body)) {
+      return Invalid("the store there has another secret than this process");
+    }
     return Unavailable("the store there does not know this job's secret");
   }
   limit_ = kAnswerLimit;

@@ -26,7 +26,8 @@ class FrameLink {
   // Authenticates both ends of a new connection, after which the server's frames may have
   // kAnswerLimit bytes. The server's reply to the hello: its kind and its text. Fails with
   // kUnavailable if the peer is no server of this protocol or cannot prove that it knows the
-  // secret, with kPeerLost if it closed the connection. `shared.nonce` is not used. The server has
+  // secret, with kInvalid if it says that it has another one, with kPeerLost if it closed the
+  // connection. `shared.nonce` is not used. The server has
   // until `deadline` to show that it is one, and until `reply_by` to reply: it may admit this
   // client in any moment until then, and a client that gave up would be a lost one.
   Result<Frame> Greet(Hello hello, HandshakeInputs shared, Deadline deadline, Deadline reply_by);

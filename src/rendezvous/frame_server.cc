@@ -227,10 +227,17 @@ void FrameServer::HearHello(Connection* connection, const std::string& body) {
   if (!ReadHello(body, &hello)) {
     TurnAway(connection, "its hello cannot be read");
   } else if (!ProvesItself(hello, {options_.secret, options_.address, connection->nonce})) {
-    TurnAway(connection, options_.unproven);
+    RefuseUnproven(connection);
   } else {
     Hear(connection, hello);
   }
+}
+
+void FrameServer::RefuseUnproven(Connection* connection) {
+  if (!options_.tell_unproven) return TurnAway(connection, options_.unproven);
+  NoteTurnedAway(*connection, options_.unproven);
+  connection->closing = true;
+  Send(connection, EncodeUnproven());
 }
 
 void FrameServer::Judge(Connection* connection, FrameKind kind, const std::string& text,

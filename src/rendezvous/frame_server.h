@@ -30,6 +30,9 @@ struct FrameServerOptions {
   std::string who;  // the server, in log lines
   // Why a peer without a valid proof is refused.
   std::string unproven = "it does not know the secret";
+  // Tells such a peer that it is refused for its secret, and no more, before the connection is
+  // closed. Otherwise it is closed without a reply.
+  bool tell_unproven = false;
   std::function<void(const std::string&)> log;  // called by the serving thread; may be empty
 };
 
@@ -116,6 +119,7 @@ class FrameServer {
   void Receive(Connection* connection);
   bool TakeMagic(Connection* connection);
   void HearHello(Connection* connection, const std::string& body);
+  void RefuseUnproven(Connection* connection);
   void Flush(Connection* connection);
   Deadline CheckHelloLimit(Deadline now);
   void RemoveClosed();

@@ -99,4 +99,12 @@ bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello,
   return reader.ok() && SameInConstantTime(proof, Proof("store", kind, *text, hello, shared));
 }
 
+std::string EncodeUnproven() { return FrameWriter(FrameKind::kRefused).Text("").Text("").Take(); }
+
+bool IsUnproven(FrameKind kind, std::string_view body) {
+  FrameReader reader(body);
+  return kind == FrameKind::kRefused && reader.Text().empty() && reader.Text().empty() &&
+         reader.ok();
+}
+
 }  // namespace diapason::rendezvous

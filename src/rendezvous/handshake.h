@@ -63,4 +63,9 @@ std::string EncodeVerdict(FrameKind kind, std::string_view text, const Hello& he
 bool ReadVerdict(FrameKind kind, std::string_view body, const Hello& hello,
                  const HandshakeInputs& shared, std::string* text);
 
+// The reply to a hello whose proof is wrong: kRefused with neither text nor proof, from which
+// nothing about the secret can be computed. Any process at that address can send it.
+std::string EncodeUnproven();
+bool IsUnproven(FrameKind kind, std::string_view body);
+
 }  // namespace diapason::rendezvous

@@ -31,17 +31,18 @@ class Cluster:
         self.shared = os.path.join(self.folder, 'shared')
 
     @classmethod
-    def up(cls, name, count, rate=DEFAULT_RATE, owner=None, visible=()):
+    def up(cls, name, count, rate=DEFAULT_RATE, owner=None, visible=(), with_ssh=True, shared_memory=False):
         """Starts hosts; a cluster of this name that exists is removed first. It ends with down(), or once a process
         owner has ended and another test starts a cluster. The hosts see the folders `visible` of the machine even
-        where they lie below one that each host has for itself, such as /tmp."""
+        where they lie below one that each host has for itself, such as /tmp. shared_memory: all hosts have the
+        machine's /dev/shm, as programs need it that talk to a daemon of the machine through it."""
         if not 1 <= count <= MOST_HOSTS:
             raise ValueError(f'a cluster has 1 to {MOST_HOSTS} hosts')
         links.bits_per_second(rate)
         remains.remove(name)
         cluster = cls(name)
         try:
-            cluster._prepare([f'box{number}' for number in range(1, count + 1)], owner, visible)
+            cluster._prepare([f'box{number}' for number in range(1, count + 1)], owner, visible, with_ssh, shared_memory)
             cluster._boot(_SWITCH)
             links.make_bridge(cluster._pid(_SWITCH))
             for host in cluster.hosts():
@@ -65,7 +66,7 @@ class Cluster:
     def down(self):
         return remains.remove(self.name)
 
-    def _prepare(self, hosts, owner, visible):
+    def _prepare(self, hosts, owner, visible, with_ssh, shared_memory):
         os.makedirs(self.folder, mode=0o755)
         if owner is not None:
             layout.write_json(self.folder, 'owner', owner)
@@ -77,7 +78,9 @@ class Cluster:
         os.makedirs(os.path.join(self.folder, 'etc', 'slurm'))
         lines = [f'{links.address(number)} {host}\n' for number, host in enumerate(hosts, 1)]
         layout.write_text(self.folder, 'etc/hosts', '127.0.0.1 localhost\n' + ''.join(lines))
-        ssh.prepare(self.folder, hosts)
+        layout.write_json(self.folder, 'shared_memory.json', shared_memory)
+        if with_ssh:
+            ssh.prepare(self.folder, hosts)
         for host in [_SWITCH, *hosts]:
             layout.write_text(self.folder, f'hosts/{host}/hostname', host + '\n')
             layout.write_text(self.folder, f'hosts/{host}/resolv.conf', '')
@@ -97,10 +100,11 @@ class Cluster:
             raise RuntimeError(f'the host {host} does not start: {result}')
 
     def boot(self, host, rate=DEFAULT_RATE):
-        """Starts a host that does not run, with its link and its sshd."""
+        """Starts a host that does not run, with its link and, where the cluster has ssh, its sshd."""
         self._boot(host)
         links.connect(self._pid(_SWITCH), self._number(host), self._pid(host), rate)
-        ssh.start(self, host)
+        if ssh.is_prepared(self.folder):
+            ssh.start(self, host)
 
     def hosts(self):
         """The names, including those of hosts that were killed."""

@@ -15,11 +15,13 @@ import namespaces
 OWN_FOLDERS = {'/tmp': '1777', '/dev/shm': '1777', '/run': '755'}
 
 
-def _mount_own_folders(folder, name):
+def _mount_own_folders(folder, name, shared_memory):
     """Prepared below the host's folder and then moved, because they hide the folder of the cluster."""
     hidden = [*OWN_FOLDERS, pwd.getpwuid(0).pw_dir]
     visible = [folder, *layout.read_json(folder, 'visible.json')]
     for target, mode in OWN_FOLDERS.items():
+        if target == '/dev/shm' and shared_memory:
+            continue
         stage = os.path.join(folder, 'hosts', name, 'mount' + target.replace('/', '_'))
         os.makedirs(stage, exist_ok=True)
         namespaces.mount_new('tmpfs', stage, f'mode={mode}')
@@ -29,7 +31,7 @@ def _mount_own_folders(folder, name):
     if os.path.isdir(home):
         stage = os.path.join(folder, 'home')
         _show(visible, home, stage)
-        namespaces.bind(stage, home)
+        namespaces.bind(stage, home, recursive=True)
 
 
 def _show(visible, target, stage):
@@ -48,15 +50,15 @@ def _mount_configuration(folder, name):
         if os.path.exists(f'/etc/{file}'):
             namespaces.bind(os.path.join(own, file), os.path.realpath(f'/etc/{file}'))
     for name_in_etc in ('ssh', 'slurm'):
-        if os.path.isdir(f'/etc/{name_in_etc}'):
+        if os.path.isdir(f'/etc/{name_in_etc}') and os.path.isdir(os.path.join(folder, 'etc', name_in_etc)):
             namespaces.bind(os.path.join(folder, 'etc', name_in_etc), f'/etc/{name_in_etc}')
 
 
-def _set_up(folder, name):
+def _set_up(folder, name, shared_memory):
     namespaces.keep_mounts_private()
     namespaces.set_host_name(name)
     _mount_configuration(folder, name)
-    _mount_own_folders(folder, name)
+    _mount_own_folders(folder, name, shared_memory)
     namespaces.mount_new('proc', '/proc')
     _mount_sysfs(os.path.join(folder, 'hosts', name, 'mount_cgroup'))
 
@@ -86,7 +88,8 @@ def _reap():
 def main():
     folder, name = sys.argv[1:]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-    namespaces.unshare()
+    shared_memory = layout.read_json(folder, 'shared_memory.json')
+    namespaces.unshare(but=('ipc',) if shared_memory else ())
     child = os.fork()
     if child != 0:
         layout.write_json(folder, os.path.join('hosts', name, 'pid'), child)
@@ -94,7 +97,7 @@ def main():
     os.setsid()
     os.chdir('/')
     try:
-        _set_up(folder, name)
+        _set_up(folder, name, shared_memory)
         layout.write_json(folder, os.path.join('hosts', name, 'ready'), 'yes')
     except OSError as error:
         layout.write_json(folder, os.path.join('hosts', name, 'ready'), f'{name}: {error}')

@@ -16,9 +16,9 @@ def _check(result, what):
         raise OSError(error, f'{what}: {os.strerror(error)}')
 
 
-def unshare():
-    """New namespaces of all kinds for the caller; the PID namespace is that of its next child."""
-    _check(_libc.unshare(sum(_NEW.values())), 'unshare')
+def unshare(but=()):
+    """New namespaces of all kinds but some for the caller; the PID namespace is that of its next child."""
+    _check(_libc.unshare(sum(flag for kind, flag in _NEW.items() if kind not in but)), 'unshare')
 
 
 def join(pid, kinds=tuple(_NEW)):
@@ -61,12 +61,13 @@ def end_with_parent(signal):
     _libc.prctl(_PR_SET_PDEATHSIG, signal)
 
 
-def why_not():
+def why_not(with_ssh=True):
     """The reason why there can be no cluster on this machine; None where there can be one."""
     if os.geteuid() != 0:
         return 'a cluster of namespaces needs root'
-    for program, package in (('ip', 'iproute2'), ('tc', 'iproute2'), ('sshd', 'openssh-server'),
-                             ('ssh-keygen', 'openssh-client')):
+    programs = [('ip', 'iproute2'), ('tc', 'iproute2')]
+    programs += [('sshd', 'openssh-server'), ('ssh-keygen', 'openssh-client')] if with_ssh else []
+    for program, package in programs:
         if shutil.which(program, path=search_path()) is None:
             return f'there is no `{program}` (package {package})'
     trial = 'ip link add veth1 type veth peer name veth2 && ip link add br0 type bridge && tc qdisc add dev veth1 root tbf ' \

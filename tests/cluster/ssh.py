@@ -45,6 +45,10 @@ PidFile /run/sshd.pid
 """)
 
 
+def is_prepared(folder):
+    return os.path.isdir(os.path.join(folder, 'ssh'))
+
+
 def start(cluster, host):
     cluster.check(host, ['sh', '-c', 'mkdir -p /run/sshd && exec "$(command -v sshd)" -o ListenAddress="$0" -E "$1"',
                          cluster.address(host), cluster.log(host, 'sshd')])

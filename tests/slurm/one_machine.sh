@@ -122,14 +122,17 @@ done
 [ -n "$ready" ] || die "the nodes do not come up: $(sinfo 2>&1)"
 
 failures=0
-# expect NAME STATUS TEXT COMMAND...: exit status 0 or not (!0), and TEXT in the output.
+# expect NAME STATUS TEXT COMMAND...: exit status 0 or not (!0), and TEXT in the output: an expression, or one per line.
 expect() {
-  local name=$1 wanted=$2 text=$3 output status
+  local name=$1 wanted=$2 text=$3 output status line missing=
   shift 3
   output=$(timeout 600 "$@" 2>&1)
   status=$?
+  while read -r line; do
+    grep -Eq "$line" <<<"$output" || missing=yes
+  done <<<"$text"
   if { [ "$wanted" = 0 ] && [ $status -ne 0 ]; } || { [ "$wanted" = "!0" ] && [ $status -eq 0 ]; } ||
-    [ $status -eq 124 ] || ! grep -Eq "$text" <<<"$output"; then
+    [ $status -eq 124 ] || [ -n "$missing" ]; then
     failures=$((failures + 1))
     printf 'FAIL %s: exit status %s, expected %s and "%s"; the output ends:\n%s\n' \
       "$name" "$status" "$wanted" "$text" "$(tail -n 15 <<<"$output")"
