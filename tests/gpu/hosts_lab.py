@@ -156,7 +156,7 @@ class Jobs(tune_job_lab.TuneJobLab):
         return self.known
 
     def pins(self) -> None:
-        for state in ("equal", "slow"):
+        for state in self.options.links.split(","):
             if self.lab.deadline.left() < self.options.pin_seconds:
                 say(f"# pins, {state} links: no time was left")
                 return
@@ -276,6 +276,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=6.0, help="of the job by default")
     parser.add_argument("--learn-seconds", type=float, default=15.0)
     parser.add_argument("--pin-seconds", type=float, default=15.0, help="of each launch with all pins")
+    parser.add_argument("--links", default="equal,slow", choices=("equal,slow", "equal", "slow"), help="of pins")
     parser.add_argument("--channels", default="0,1,2", help="channel counts to pin; 0: the library's own")
     parser.add_argument("--budget", default="75s", help="of `diapason tune -- COMMAND`")
     parser.add_argument("--backend", default="nccl", help="of `bench pairs`")
