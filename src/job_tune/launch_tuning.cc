@@ -26,6 +26,8 @@ constexpr double kLeastPatience = 30;  // seconds
 constexpr int kMostOwnFailures = 2;    // of the library's own choice, one after the other
 
 constexpr size_t kLeastPairs = 3;
+// Launches differ in length, and some time passes between them.
+constexpr double kSlack = 1.15;
 constexpr double kLeastTrials = 3;  // launches that a search needs to find something
 constexpr size_t kMostPairs = 8;
 constexpr size_t kEnoughPairs = 5;  // to leave it, if they are no faster
@@ -57,7 +59,7 @@ int LaunchTuner::LaunchesKept() const {
 }
 
 bool LaunchTuner::RoomForSearch() const {
-  const double verifying = 2.0 * kLeastPairs * LaunchSeconds();
+  const double verifying = kSlack * 2.0 * kLeastPairs * LaunchSeconds();
   return run_.launches().left() > LaunchesKept() &&
          run_.Left() - LaunchSeconds() >
              std::min(kMostForVerifying * run_.request().budget, verifying);
@@ -190,7 +192,7 @@ void LaunchTuner::TakeSearch(const LaunchSearch& search, size_t first) {
 
 std::string LaunchTuner::WhatWouldDo() const {
   if (run_.launches().left() <= LaunchesKept()) return "more --launches";
-  return run_.BudgetText((kLeastTrials + 2.0 * kLeastPairs) * LaunchSeconds());
+  return run_.BudgetText(kSlack * (kLeastTrials + 2.0 * kLeastPairs) * LaunchSeconds());
 }
 
 bool LaunchTuner::WantsAnotherPair() const {
@@ -237,11 +239,12 @@ std::string LaunchTuner::WhyUndecided() const {
   for (const VerifyingPair& one : result.pairs) {
     if (!one.Decided()) return "too few pairs of launches could be compared: " + one.trouble;
   }
+  const double missing = kSlack * 2.0 * static_cast<double>(kLeastPairs - result.pairs.size());
   return Format(
       "there was room for {} of launches to verify what was found, and {} are needed; "
       "give {}",
       Count(result.pairs.size(), "pair"), kLeastPairs,
-      run_.launches().left() < 2 ? "more --launches" : "a larger --budget");
+      run_.launches().left() < 2 ? "more --launches" : run_.BudgetText(missing * LaunchSeconds()));
 }
 
 void LaunchTuner::Picture() {
