@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 
+import processes
+
 
 def ip(*arguments, check=True):
     done = subprocess.run(['ip', *arguments], capture_output=True, text=True)
@@ -77,6 +79,14 @@ class Hosts:
     def on(self, number):
         """What to put before a command for it to run there."""
         return ['ip', 'netns', 'exec', f'{self._prefix}{number}']
+
+    @staticmethod
+    def signal(process, number):
+        process.send_signal(number)
+
+    @staticmethod
+    def end(process):
+        processes.end(process)
 
     def unplug(self, number):
         ip('-n', f'{self._prefix}{number}', 'link', 'set', 'eth0', 'down')

@@ -1,7 +1,10 @@
 """Attacks jobs that run with the built plugin, and compares what their ranks ran call by call.
 
-run.py BUILD [--store shm|file|redis|tcp] [--calls N] [--seconds S] [--rounds N]
+run.py BUILD [--store shm|file|redis|tcp] [--hosts N] [--calls N] [--seconds S] [--rounds N]
        [--seed N] [--case NAME] [--list] [--self-test]
+
+With --hosts the ranks run on the hosts of a cluster in a box (tests/cluster), the server of a store on the first, and
+there are cases in which whole hosts stand still, are killed and booted. --hosts-only plays those cases alone.
 
 Without --calls and --seconds every case of the store is played once (or --rounds times, each with the
 next seed). With them cases are drawn until
@@ -20,22 +23,25 @@ from contextlib import ExitStack
 
 sys.dont_write_bytecode = True  # nothing is written into the source tree
 
+import box
 import cases_broken
 import cases_differ
+import cases_hosts
 import cases_plain
 import cases_world
 import hosts as networks
 from job import Places, complaints
-from scene import CASES, SERVED, STORES, Scene
+from scene import CASES, HOST_CASES, SERVED, SHARED, STORES, Scene
 
 SKIP = 77
 MOST_SHOWN = 3  # jobs of each case that went wrong
-CASE_MODULES = (cases_plain, cases_differ, cases_world)  # importing them fills CASES
+CASE_MODULES = (cases_plain, cases_differ, cases_hosts, cases_world)  # importing them fills CASES and HOST_CASES
+NOT_ON_HOSTS = ('file_size_limit',)  # it starts its ranks in its own way
 
 
 class Report:
-    def __init__(self, store):
-        self.store = store
+    def __init__(self, store, hosts=0):
+        self.store = store + (f' --hosts {hosts}' if hosts else '')
         self.jobs, self.calls, self.differences, self.kinds = Counter(), Counter(), Counter(), Counter()
         self.wrong = Counter()
         self.repeat = {}
@@ -93,16 +99,24 @@ def play(stage, store, name, function, seed, report, quiet):
 class Stage:
     """What all cases share: the built files, hosts, a folder."""
 
-    def __init__(self, build, stack, store):
+    def __init__(self, build, stack, options):
         self.places = Places(build)
-        self.folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='diapason_attack_'))
+        self.hosts = None
+        if options.hosts:
+            self.hosts = stack.enter_context(box.Box(options.hosts))
+        elif options.store in SERVED:
+            self.hosts = stack.enter_context(networks.Hosts())
+        where = self.hosts.shared() if options.hosts else None
+        self.folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='diapason_attack_', dir=where))
         os.chmod(self.folder, 0o755)
-        self.hosts = stack.enter_context(networks.Hosts()) if store in SERVED else None
 
 
-def possible_cases(store):
+def possible_cases(options):
     """This store's, but for those that need what is not here."""
-    chosen = {name: function for name, (stores, function) in CASES.items() if store in stores}
+    store = options.store
+    known = {**({} if options.hosts_only else CASES), **(HOST_CASES if options.hosts else {})}
+    chosen = {name: function for name, (stores, function) in known.items()
+              if store in stores and not (options.hosts and name in NOT_ON_HOSTS)}
     if os.geteuid() != 0 or shutil.which('nsenter') is None:
         for name in ('shm_full', 'shm_fills'):
             if chosen.pop(name, None):
@@ -111,11 +125,11 @@ def possible_cases(store):
 
 
 def attack(stage, options, report):
-    cases = possible_cases(options.store)
+    cases = possible_cases(options)
     if options.case:
         cases = {name: function for name, function in cases.items() if name in options.case}
         if len(cases) != len(set(options.case)):
-            sys.exit(f"no such case for {options.store}; there are {', '.join(possible_cases(options.store))}")
+            sys.exit(f"no such case for {options.store}; there are {', '.join(possible_cases(options))}")
     if options.calls is None and options.seconds is None:
         for number in range(options.rounds):
             for name, function in cases.items():
@@ -146,6 +160,8 @@ def read_options():
     parser = argparse.ArgumentParser()
     parser.add_argument('build')
     parser.add_argument('--store', choices=STORES, default='shm')
+    parser.add_argument('--hosts', type=int, default=0, metavar='N', help='on N hosts of a cluster in a box')
+    parser.add_argument('--hosts-only', action='store_true', help='only the cases that need whole hosts')
     parser.add_argument('--calls', type=int)
     parser.add_argument('--seconds', type=float)
     parser.add_argument('--rounds', type=int, default=1)
@@ -153,7 +169,12 @@ def read_options():
     parser.add_argument('--case', action='append')
     parser.add_argument('--list', action='store_true', help='say what cases there are')
     parser.add_argument('--self-test', action='store_true')
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.hosts_only and not options.hosts:
+        options.hosts = 4
+    if options.hosts and (options.store not in SHARED or not 4 <= options.hosts <= 16):
+        parser.error(f"--hosts takes 4 to 16, and a store that several hosts can share: {', '.join(SHARED)}")
+    return options
 
 
 def interrupted(*_):
@@ -163,23 +184,27 @@ def interrupted(*_):
 def main():
     options = read_options()
     if options.list:
-        for name, (stores, function) in CASES.items():
+        for name, (stores, function) in {**CASES, **HOST_CASES}.items():
             print(f"{name:<26}{function.__doc__.splitlines()[0]} ({', '.join(stores)})")
         return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
+    if options.hosts and box.why_not():
+        print(f'skipped: {box.why_not()}')
+        return SKIP
     if options.store in SERVED:
         program = 'redis-server' if options.store == 'redis' else Places(options.build).tool
-        why = networks.why_not() or (None if shutil.which(program) else f'there is no {program}')
+        why = (None if options.hosts else networks.why_not()) or \
+            (None if shutil.which(program) else f'there is no {program}')
         if why:
             print(f'skipped: {why}')
             return SKIP
         networks.remove_stale()
     with ExitStack() as stack:
-        stage = Stage(options.build, stack, options.store)
+        stage = Stage(options.build, stack, options)
         if options.self_test:
             return 0 if self_test(stage, options) else 1
-        report = Report(options.store)
+        report = Report(options.store, options.hosts)
         try:
             attack(stage, options, report)
         finally:

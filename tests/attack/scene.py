@@ -11,9 +11,12 @@ import server as servers
 
 STORES = ('shm', 'file', 'redis', 'tcp')
 SERVED = ('redis', 'tcp')  # stores on a host, with ranks on several
+SHARED = ('file', *SERVED)
 # name -> (stores it is for, function): filled by the modules cases_*.py. A case gets a Scene, runs
 # its jobs, and says with scene.expect() what must have become of each.
 CASES = {}
+# Those that need whole hosts (box.Box).
+HOST_CASES = {}
 
 LIBRARIES = (22809, 22903, 23007, 23102, 23206)
 NEW_SELECTION = (23102, 23206)
@@ -26,6 +29,14 @@ def case(*stores):
     of what it says about itself is what a report says."""
     def register(function):
         CASES[function.__name__] = (stores or STORES, function)
+        return function
+    return register
+
+
+def host_case(*stores):
+    """The same for a case that needs whole hosts, for these stores (all that ranks of several hosts can share)."""
+    def register(function):
+        HOST_CASES[function.__name__] = (stores or SHARED, function)
         return function
     return register
 
@@ -103,7 +114,7 @@ class Scene:
             own['DIAPASON_SECRET'] = servers.SECRET
         if draw.randrange(4) == 0:  # another way through the plugin, and another thread
             own['DIAPASON_JOURNAL'] = os.path.join(self.folder, 'journal.%p')
-        if before is None and self.store in SERVED:
+        if before is None and self.hosts is not None:
             before = self._host_of
         made = jobs.Job(self.places, os.path.join(self.folder, f'job{self._jobs}'), ranks,
                         {**drawn, **(options or {})}, {**own, **(environment or {})}, each, before)

@@ -30,8 +30,8 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        processes.end(self._proxy)
-        processes.end(self._process)
+        self._hosts.end(self._proxy)
+        self._hosts.end(self._process)
 
     def start(self):
         raise NotImplementedError
@@ -40,17 +40,17 @@ class Server:
         return f'{self.SCHEME}://{self._hosts.address(0)}:{port}'
 
     def kill(self):
-        processes.end(self._process)
+        self._hosts.end(self._process)
 
     def pause(self):
-        self._process.send_signal(signal.SIGSTOP)
+        self._hosts.signal(self._process, signal.SIGSTOP)
 
     def resume(self):
-        self._process.send_signal(signal.SIGCONT)
+        self._hosts.signal(self._process, signal.SIGCONT)
 
     def proxy(self, **settings):
         """A way to the server that delays, drops or loses; returns its address."""
-        processes.end(self._proxy)
+        self._hosts.end(self._proxy)
         words = [f'{name}={value}' for name, value in settings.items()]
         here = os.path.dirname(os.path.abspath(__file__))
         self._proxy = processes.start(

@@ -131,7 +131,7 @@ class Jobs(tune_job_lab.TuneJobLab):
 
     def learn(self, name: str, store: str, default: float | None) -> None:
         folder, result = self.lab.work / f"learn.{name}", self.lab.work / f"learn.{name}.result.json"
-        document = self.lab.launch(f"learn.{name}", ["--learn", "--store", store, "--journal-dir", folder],
+        document = self.lab.launch(f"learn.{name}", ["--learn", "--learned", self.lab.work / f"learn.{name}.conf", "--store", store, "--journal-dir", folder],
                                    self.lab.job(self.kind, "--seconds", self.options.learn_seconds, "--result", result),
                                    self.options.learn_seconds, {"DIAPASON_JOURNAL_TIMES": "0"})
         if document is None:
