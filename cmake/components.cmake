@@ -38,7 +38,8 @@ set(DIAPASON_USES_knobs           base domain)  # the catalogue of environment v
 set(DIAPASON_USES_host            base process domain)  # what a machine and its processes are
 set(DIAPASON_USES_doctor          base domain plugin/client comm knobs host)
 set(DIAPASON_USES_watch           base process domain journal host)
-set(DIAPASON_USES_logs            base domain knobs watch)
+set(DIAPASON_USES_flight_recorder base domain)  # dumps of PyTorch's flight recorder: who waits for whom
+set(DIAPASON_USES_logs            base domain knobs watch flight_recorder)
 set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 
@@ -50,5 +51,5 @@ set(DIAPASON_USES_job_tune        base process domain policy journal job_profile
 set(DIAPASON_USES_mpi_tune        base domain policy mpi_profile dataset measure search job report job_tune)
 set(DIAPASON_USES_cli_framework   base domain)
 set(DIAPASON_USES_cli_commands    base domain policy journal job_profile mpi_record mpi_profile rendezvous agree cell_server plugin/client comm launch dataset measure
-                                  search model knobs host doctor watch logs env_plan env_tune tune report job job_tune mpi_tune
+                                  search model knobs host doctor watch flight_recorder logs env_plan env_tune tune report job job_tune mpi_tune
                                   cli/framework)

@@ -144,7 +144,7 @@ std::vector<Finding> Diagnose(const LogFacts& facts) {
   DiagnosePerf(facts, &findings);
   const bool nothing =
       facts.library_lines == 0 && facts.libraries.size() == 0 && facts.perf.tests.empty() &&
-      facts.flight.files == 0 && facts.topologies.files.empty() && facts.proxy_dumps.empty() &&
+      facts.flight.dumps.empty() && facts.topologies.files.empty() && facts.proxy_dumps.empty() &&
       facts.proxy_traces.finished + facts.proxy_traces.unfinished == 0 && findings.empty();
   if (nothing) {
     findings.push_back({"log.nothing",

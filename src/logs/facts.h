@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/flight.h"
+#include "flight_recorder/record.h"
 #include "logs/names.h"
 #include "logs/perf.h"
 #include "logs/place.h"
@@ -218,7 +218,7 @@ struct LogFacts {
   };
   std::vector<DumpLines> proxy_dumps;
   size_t proxy_dump_bytes = 0;
-  FlightRecord flight;
+  flight_recorder::FlightRecord flight;
   Topologies topologies;
 
   // "host:pid", "rank 3 (host:pid)".

@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/root_fs.h"
 #include "base/text.h"
+#include "flight_recorder/read.h"
 #include "logs/collect.h"
-#include "logs/flight.h"
 
 namespace diapason::logs {
 namespace {
@@ -28,13 +28,7 @@ enum class SourceKind { kLog, kFlight, kTopology, kGraph };
 
 // The kind of a file by its first bytes; an error if it is not text.
 Result<SourceKind> KindOf(std::string_view start) {
-  if (start.size() >= 2 && start[0] == '\x80' && start[1] >= 2 && start[1] <= 5) {
-    return Invalid(
-        "this is a pickle, and unpickling runs code; turn a dump of the flight recorder that you "
-        "trust into JSON with: python3 -c 'import json,pickle,sys; "
-        "json.dump(pickle.load(open(sys.argv[1],\"rb\")),open(sys.argv[1]+\".json\",\"w\"))' "
-        "FILE");
-  }
+  if (flight_recorder::LooksLikeDump(start)) return SourceKind::kFlight;
   if (start.starts_with("PK\x03\x04")) {
     return Invalid("this is an archive (zip, or what torch.save writes), not a log");
   }
@@ -42,7 +36,9 @@ Result<SourceKind> KindOf(std::string_view start) {
       start.starts_with("BZh") ||
       start.starts_with("\xfd"
                         "7zXZ")) {
-    return Invalid("this is compressed; unpack it on the way: zcat FILE | diapason logs -");
+    return Invalid(
+        "this is compressed; unpack it on the way: zcat FILE | diapason logs - (a dump of the "
+        "flight recorder: into a file with the rank in its name)");
   }
   if (start.starts_with("\x7f"
                         "ELF")) {
@@ -51,11 +47,6 @@ Result<SourceKind> KindOf(std::string_view start) {
   const size_t first = start.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return SourceKind::kLog;
   const std::string_view head = start.substr(first, kLongestLine);
-  if (head[0] == '{' && (head.find("\"entries\"") != std::string_view::npos ||
-                         head.find("\"pg_config\"") != std::string_view::npos ||
-                         head.find("\"pg_status\"") != std::string_view::npos)) {
-    return SourceKind::kFlight;
-  }
   if (head.starts_with("<system ")) return SourceKind::kTopology;
   if (head.starts_with("<graphs ")) return SourceKind::kGraph;
   const std::string_view sample = head.substr(0, kSample);
@@ -179,16 +170,20 @@ class LogReader {
     Status status;
     if (kind.value() == SourceKind::kFlight) {
       facts_->files[file].kind = "flight recorder";
-      // A dump does not contain its rank; files without a rank in their names are numbered.
-      int64_t rank = RankInName(name);
-      if (rank < 0) rank = static_cast<int64_t>(facts_->flight.files);
-      const uint64_t known = facts_->flight.files;
-      status = ReadFlight(fd, start, file, rank, &facts_->flight);
-      if (!status.ok() && warnings_ != nullptr && facts_->flight.files > known) {
+      const uint64_t known = facts_->flight.entries;
+      const size_t dumps = facts_->flight.dumps.size();
+      status = flight_recorder::ReadDump(fd, start, name, &facts_->flight);
+      const bool read = facts_->flight.dumps.size() > dumps || facts_->flight.entries > known;
+      if (!status.ok() && warnings_ != nullptr && read) {
         // Jobs are killed while they write.
         warnings_->push_back("'" + name + "': " + status.message() +
                              "; what stands before that was read");
         status = {};
+      }
+      if (!status.ok() && !read) {
+        no_log_ = true;
+        facts_->files.pop_back();
+        return status;
       }
       struct stat about = {};
       facts_->files[file].bytes = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)

@@ -5,13 +5,13 @@
 #include "cli/commands/logs/logs_report.h"
 #include "cli/framework/findings.h"
 #include "cli/framework/json_text.h"
+#include "flight_recorder/diagnose.h"
 #include "logs/diagnose.h"
 
 namespace diapason::cli {
 namespace {
 
 using logs::CommRank;
-using logs::FlightRank;
 using logs::HostLink;
 using logs::kNoName;
 using logs::LogFacts;
@@ -182,19 +182,25 @@ Json Results(const LogFacts& facts) {
 }
 
 Json Flights(const LogFacts& facts) {
+  const flight_recorder::FlightRecord& flight = facts.flight;
   Json list = Json::array();
-  for (const FlightRank& rank : facts.flight.ranks) {
-    list.push_back({{"group", facts.flight.groups[rank.group]},
-                    {"rank", rank.rank},
-                    {"last_enqueued", rank.last_enqueued},
-                    {"last_started", rank.last_started},
-                    {"last_completed", rank.last_completed},
-                    {"first_open", rank.first_open},
-                    {"open_operation", rank.open_operation},
-                    {"open_frame", rank.open_frame},
-                    {"point_to_point_open", rank.point_to_point_open}});
+  for (const flight_recorder::GroupLine& line : flight_recorder::Overview(flight, true)) {
+    for (const int64_t rank : line.ranks) {
+      list.push_back({{"group", flight.groups[line.group].name},
+                      {"description", flight.groups[line.group].description},
+                      {"rank", rank},
+                      {"last_enqueued", line.entered},
+                      {"last_started", line.started},
+                      {"last_completed", line.completed},
+                      {"open_operation", line.open},
+                      {"open_frame", line.frame},
+                      {"point_to_point_open", line.open_p2p}});
+    }
   }
-  return {{"dumps", facts.flight.files}, {"entries", facts.flight.entries}, {"ranks", list}};
+  return {{"dumps", flight.dumps.size()},
+          {"entries", flight.entries},
+          {"entries_left_out", flight.entries_left_out},
+          {"ranks", list}};
 }
 
 Json TopologyList(const LogFacts& facts) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "flight_recorder/diagnose.h"
 #include "logs/diagnose.h"
 #include "report/table.h"
 
@@ -14,8 +15,6 @@ namespace diapason::cli {
 namespace {
 
 using logs::CommRank;
-using logs::FlightRank;
-using logs::FlightRecord;
 using logs::LogFacts;
 using logs::LoggedChoice;
 using logs::LoggedComm;
@@ -121,30 +120,23 @@ std::string LogResults(const LogFacts& facts) {
 }
 
 std::string LogFlights(const LogFacts& facts) {
-  const FlightRecord& flight = facts.flight;
-  if (flight.files == 0) return "";
-  std::string text =
-      Format("Flight recorder\n  {}, {} entries\n", Count(flight.files, "dump"), flight.entries);
-  Table table({"group", "ranks", "enqueued", "started", "completed", "first open"});
-  table.SetAlign({kLeft, kLeft, kRight, kRight, kRight, kLeft});
-  std::map<uint32_t,
-           std::map<std::tuple<int64_t, int64_t, int64_t, std::string>, std::vector<int64_t>>>
-      groups;
-  for (const FlightRank& rank : flight.ranks) {
-    groups[rank.group]
-          [{rank.last_enqueued, rank.last_started, rank.last_completed, rank.open_operation}]
-              .push_back(rank.rank);
-  }
+  const flight_recorder::FlightRecord& flight = facts.flight;
+  if (flight.dumps.empty()) return "";
+  std::string text = Format("Flight recorder\n  {}, {} entries\n",
+                            Count(flight.dumps.size(), "dump"), flight.entries);
+  Table table({"group", "ranks", "entered", "started", "completed", "first open", "open p2p"});
+  table.SetAlign({kLeft, kLeft, kRight, kRight, kRight, kLeft, kRight});
   size_t rows = 0;
-  for (const auto& [group, states] : groups) {
-    for (const auto& [state, ranks] : states) {
-      if (++rows > kMostRows) continue;
-      const auto number = [](int64_t value) {
-        return value < 0 ? std::string("-") : std::to_string(value);
-      };
-      table.Add({flight.groups[group], RanksText(ranks), number(std::get<0>(state)),
-                 number(std::get<1>(state)), number(std::get<2>(state)), std::get<3>(state)});
-    }
+  for (const flight_recorder::GroupLine& line : flight_recorder::Overview(flight, false)) {
+    if (++rows > kMostRows) continue;
+    const auto number = [](int64_t value) {
+      return value < 0 ? std::string("-") : std::to_string(value);
+    };
+    const flight_recorder::Group& group = flight.groups[line.group];
+    table.Add({group.name + (group.description.empty() ? "" : " " + group.description),
+               RanksText(line.ranks), number(line.entered), number(line.started),
+               number(line.completed), line.open,
+               line.open_p2p == 0 ? "" : std::to_string(line.open_p2p)});
   }
   return text + IndentedRows(table.Text()) + MoreRows(rows, "line");
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace diapason::logs {
+namespace diapason::flight_recorder {
 
 // The characters of a file, with bounded memory for the parser: strings are truncated, and
 // excessive nesting ends the input.
@@ -129,4 +129,4 @@ class CharacterIterator {
   char current_ = 0;
 };
 
-}  // namespace diapason::logs
+}  // namespace diapason::flight_recorder

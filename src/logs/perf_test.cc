@@ -1,4 +1,4 @@
-// Tables of tests, and dumps of the flight recorder.
+// Tables of tests.
 #include "base/text.h"
 #include "logs/logs_test_util.h"
 
@@ -102,80 +102,6 @@ TEST(PerfTables, OneThatIsOdd) {
   EXPECT_TRUE(Contains(odd->title, "1 of 6 runs")) << odd->title;
   EXPECT_TRUE(Contains(odd->evidence[0], "p3-0 and p3-1 in pair3.log: 5.1 GB/s"))
       << odd->evidence[0];
-}
-
-std::string Entry(int sequence, const std::string& operation, const std::string& sizes,
-                  const std::string& state) {
-  return Format(
-      "{{\"record_id\":{},\"pg_id\":3,\"process_group\":[\"7\",\"dp\"],"
-      "\"collective_seq_id\":{},\"p2p_seq_id\":0,\"op_id\":1,\"profiling_name\":\"nccl:{}"
-      "\",\"input_sizes\":[{}],\"input_dtypes\":[\"Float\"],\"state\":\"{}\","
-      "\"is_p2p\":false,\"frames\":[{{\"name\":\"step\",\"filename\":\"train.py\","
-      "\"line\":88}},{{\"name\":\"main\",\"filename\":\"a.py\",\"line\":1}}]}}",
-      sequence, sequence, operation, sizes, state);
-}
-std::string Dump(const std::string& entries, int enqueued) {
-  return Format(
-      "{{\"version\":\"2.10\",\"pg_config\":{{\"7\":{{\"name\":\"7\",\"desc\":\"dp\","
-      "\"ranks\":\"[0, 1, 2]\"}}}},\"pg_status\":{{\"3\":{{\"last_enqueued_collective\":\"{}"
-      "\",\"last_started_collective\":\"4\",\"last_completed_collective\":\"4\"}}}},"
-      "\"entries\":[{}]}}",
-      enqueued, entries);
-}
-
-TEST(FlightRecorder, WhoIsMissing) {
-  LogFacts facts;
-  const std::string done = Entry(4, "all_reduce", "[64]", "completed");
-  ASSERT_TRUE(ReadLogText(Dump(done + "," + Entry(5, "all_reduce", "[64]", "started"), 5),
-                          "nccl_trace_rank_0.json", &facts)
-                  .ok());
-  ASSERT_TRUE(ReadLogText(Dump(done, 4), "nccl_trace_rank_1.json", &facts).ok());
-  EXPECT_EQ(facts.flight.files, 2U);
-  EXPECT_EQ(facts.flight.entries, 3U);
-  ASSERT_EQ(facts.flight.ranks.size(), 2U);
-  EXPECT_EQ(facts.flight.ranks[0].first_open, 5);
-  EXPECT_EQ(facts.flight.ranks[1].last_enqueued, 4);
-  const std::vector<Finding> findings = Diagnose(facts);
-  const Finding* hang = Find(findings, "hang.flight");
-  ASSERT_NE(hang, nullptr);
-  EXPECT_TRUE(Contains(hang->title, "Collective 5 of group 7 (dp)")) << hang->title;
-  EXPECT_TRUE(Contains(hang->title, "entered by rank 0 and not by rank 1")) << hang->title;
-  EXPECT_TRUE(Contains(hang->title, "no dump of rank 2")) << hang->title;
-  EXPECT_TRUE(Contains(hang->evidence[0], "train.py:88 step")) << hang->evidence[0];
-  EXPECT_TRUE(Contains(hang->action, "rank 1 first")) << hang->action;
-}
-
-TEST(FlightRecorder, WhoCalledSomethingElse) {
-  LogFacts facts;
-  ASSERT_TRUE(ReadLogText(Dump(Entry(5, "all_reduce", "[64]", "started"), 5), "r0", &facts).ok());
-  ASSERT_TRUE(ReadLogText(Dump(Entry(5, "all_reduce", "[65]", "started"), 5), "r1", &facts).ok());
-  ASSERT_TRUE(ReadLogText(Dump(Entry(6, "all_to_all", "[1]", "started"), 6), "r0", &facts).ok());
-  ASSERT_TRUE(ReadLogText(Dump(Entry(6, "all_to_all", "[9]", "started"), 6), "r1", &facts).ok());
-  ASSERT_EQ(facts.flight.disagreements.size(), 1U);
-  EXPECT_EQ(facts.flight.disagreements[0].sequence, 5);
-  EXPECT_EQ(facts.flight.disagreements[0].calls[0], "all_reduce [64] Float");
-  EXPECT_EQ(facts.flight.disagreements[0].calls[1], "all_reduce [65] Float");
-}
-
-TEST(FlightRecorder, BrokenAndHostileDumps) {
-  LogFacts facts;
-  const std::string whole = Dump(Entry(5, "all_reduce", "[64]", "started"), 5);
-  // Truncated: an error, but the existing part has been read.
-  EXPECT_FALSE(ReadLogText(whole.substr(0, whole.size() - 20), "r0", &facts).ok());
-  EXPECT_EQ(facts.flight.ranks.size(), 1U);
-  const Status deep = ReadLogText("{\"entries\":" + std::string(100000, '['), "deep", &facts);
-  ASSERT_FALSE(deep.ok());
-  EXPECT_TRUE(Contains(deep.message(), "deeper than 64")) << deep.message();
-  // A string of a megabyte is cut; the rest of the dump is read.
-  std::string text = whole;
-  text.replace(text.find("all_reduce"), 10, std::string(1 << 20, 'a') + "\\\"\\u00e4");
-  EXPECT_TRUE(ReadLogText(text, "r1", &facts).ok());
-}
-
-TEST(FlightRecorder, RanksFromNames) {
-  EXPECT_EQ(RankInName("/tmp/nccl_trace_rank_12.json"), 12);
-  EXPECT_EQ(RankInName("trace_7"), 7);
-  EXPECT_EQ(RankInName("2024/dump.json"), -1);
 }
 
 }  // namespace
