@@ -38,7 +38,8 @@ set(DIAPASON_USES_knobs           base domain)  # the catalogue of environment v
 set(DIAPASON_USES_host            base process domain)  # what a machine and its processes are
 set(DIAPASON_USES_doctor          base domain plugin/client comm knobs host)
 set(DIAPASON_USES_watch           base process domain journal host)
-set(DIAPASON_USES_logs            base domain knobs watch)
+set(DIAPASON_USES_messages        base domain)  # known log messages and their meaning
+set(DIAPASON_USES_logs            base domain knobs watch messages)
 set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 
