@@ -71,7 +71,9 @@ void WatchdogGroup(const LogFacts& facts, const std::vector<const WatchdogRank*>
   if (!first->group.empty()) finding.title += " in group " + first->group;
   finding.evidence.push_back(facts.Where(first->place));
   if (other != nullptr) {
-    finding.title += "; they did not call the same";
+    finding.id = "op.mismatch";
+    finding.title += Format("; the ranks called different collectives (mismatch): rank {} is in {}",
+                            other->rank, Call(*other));
     finding.evidence.push_back(facts.Where(other->place));
     finding.action =
         "all ranks must call the same collectives with the same sizes in the same "

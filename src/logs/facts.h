@@ -12,6 +12,7 @@
 #include "logs/perf.h"
 #include "logs/place.h"
 #include "logs/proxy_trace.h"
+#include "logs/raised.h"
 #include "logs/topology.h"
 #include "logs/trouble.h"
 #include "logs/watchdog.h"
@@ -207,7 +208,18 @@ struct LogFacts {
   LineCount hdp_missing;  // and those without
   std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, SourceLine>>> proxy_cores;
 
+  LineCount retries;  // connections that the library tried again
   Troubles troubles;
+  RaisedList raised;
+  uint64_t tracebacks = 0;
+  SourceLine first_traceback;
+  // What torchrun names as the first failure.
+  struct {
+    int64_t rank = -1;
+    std::string host;
+    int64_t exit_code = 0;
+    SourceLine place;
+  } root_failure;
   WatchdogReport watchdog;
   Perf perf;
   ProxyTraces proxy_traces;
