@@ -290,7 +290,7 @@ bool Collector::Information(std::string_view line, std::string_view message, uin
   const char last = message.back();
   switch (message[0]) {
     case 'C':
-      if (message.starts_with("Channel ")) return Channel(message, process);
+      if (message.starts_with("Channel ")) return Channel(line, message, process);
       if (message.starts_with("Connected all ")) {
         if (CommRank* member = Current(process)) member->used = true;
         return true;

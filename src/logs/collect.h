@@ -80,7 +80,7 @@ class Collector {
   bool Device(std::string_view line, std::string_view message, uint32_t process);
 
   // Connections and operations (collect_work.cc).
-  bool Channel(std::string_view message, uint32_t process);
+  bool Channel(std::string_view line, std::string_view message, uint32_t process);
   bool Trees(std::string_view message, uint32_t process);
   bool Channels(std::string_view message, uint32_t process);
   bool Tuning(std::string_view message);

@@ -136,6 +136,8 @@ void Collector::OtherLine(std::string_view line, bool noted) {
     Labelled(label);
     return;
   }
+  const int64_t named = label.rank >= 0 ? label.rank : RankIn(line);
+  facts_->highest_rank = std::max(facts_->highest_rank, named);
   if (TracebackLine(rest)) return;
   FailureLine(rest);
   if (rest.find("Last error:") != std::string_view::npos) {

@@ -195,6 +195,14 @@ struct LogFacts {
   std::vector<Disagreement> disagreements;
   Network network;
 
+  // Network channels of a host, with GPU Direct RDMA and without.
+  struct GdrUse {
+    uint64_t direct = 0;
+    uint64_t staged = 0;
+    SourceLine first_staged;
+  };
+  std::map<uint32_t, GdrUse> gdr_by_host;
+
   LineCount gdr_on;       // "GPU Direct RDMA Enabled for GPU"
   LineCount gdr_off;      // "... Disabled for GPU ... (distance ...)"
   LineCount gdr_missing;  // "NET/IB : GPU Direct RDMA Disabled for HCA", "GDRDMA not enabled"
@@ -211,6 +219,7 @@ struct LogFacts {
   LineCount retries;  // connections that the library tried again
   Troubles troubles;
   RaisedList raised;
+  int64_t highest_rank = -1;  // that wrote or is named in a line
   uint64_t tracebacks = 0;
   SourceLine first_traceback;
   // What torchrun names as the first failure.

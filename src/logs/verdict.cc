@@ -189,7 +189,13 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
   verdict.rank = root.rank;
   verdict.who = root.who;
   verdict.since = root.time;
-  if (root.spot.line > 0) verdict.where = facts.Where(root.spot);
+  if (root.spot.line > 0) {
+    verdict.where = facts.Where(root.spot);
+  } else if (!root.finding.evidence.empty()) {
+    const std::string& evidence = root.finding.evidence[0];
+    verdict.where = evidence.substr(0, evidence.find(": "));
+    if (verdict.since.empty()) verdict.since = TimeIn(evidence.substr(verdict.where.size()));
+  }
   verdict.text = Sentence(verdict, root);
   SortBySeverity(&rest);
   diagnosis.findings.push_back(std::move(root.finding));

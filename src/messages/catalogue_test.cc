@@ -90,5 +90,17 @@ TEST(Matcher, FindsAllWordsAnywhere) {
   EXPECT_TRUE(none.empty());
 }
 
+TEST(Matcher, FindEachWordAtEachPlace) {
+  const Matcher matcher({"NCCL INFO", "Watchdog", "createT:"});
+  for (size_t before = 0; before < 40; ++before) {
+    for (const std::string word : {"NCCL INFO", "Watchdog", "createT:"}) {
+      const std::string text = std::string(before, 'N') + word + "...";
+      EXPECT_EQ(matcher.First(text.data(), text.data() + text.size()), text.data() + before);
+      const std::string cut = std::string(before, 'C') + word.substr(0, 7);
+      EXPECT_EQ(matcher.First(cut.data(), cut.data() + cut.size()), cut.data() + cut.size());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diapason::messages
