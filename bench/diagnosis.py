@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How often `diapason logs` names the cause of a failing job: diagnosis.py FOLDER_OF_THE_PROGRAMS [-v] [FOLDER...]
+"""How often `diapason logs` names the cause of a failing job: diagnosis.py FOLDER_OF_THE_PROGRAMS [-v] [--check] [FOLDER...]
 
 Each FOLDER (tests/data/diagnosis/development unless told) holds one folder per case: the logs of a job and label.json with
   expect   regular expressions; a finding or verdict that matches one of them names the cause
   wrong    regular expressions; an error or warning that matches one of them is a wrong accusation
   healthy  true: the job is not broken, and no error may be reported
-Cases without `expect` are printed for reading and not counted. -v prints every case.
+Cases without `expect` are printed for reading and not counted. -v prints every case. --check fails unless every
+cause is named first, nothing is wrong and no healthy job has an error.
 
 named: a finding (error or warning) or the verdict matches; first: the first finding or the verdict does; wrong: errors and
 warnings that match `wrong`, and errors of healthy jobs; silent: exit status 0 on a broken job.
@@ -50,12 +51,13 @@ def judge(label: dict, status: int, report: dict) -> dict:
 
 
 def main() -> int:
-    arguments = [argument for argument in sys.argv[1:] if argument != "-v"]
-    verbose = len(arguments) + 1 < len(sys.argv)
+    arguments = [argument for argument in sys.argv[1:] if argument not in ("-v", "--check")]
+    verbose = "-v" in sys.argv
     if not arguments:
         sys.exit(__doc__)
     tool = Path(arguments[0]).resolve() / "diapason"
     development = Path(__file__).resolve().parent.parent / "tests/data/diagnosis/development"
+    misses = 0
     total = {"broken": 0, "named": 0, "first": 0, "silent": 0, "healthy": 0, "quiet": 0, "serious": 0, "wrong": 0}
     for case in cases([Path(name) for name in arguments[1:]] or [development]):
         label = json.loads((case / "label.json").read_text())
@@ -76,6 +78,7 @@ def main() -> int:
                 total[count] += result[count]
             total["silent"] += status == 0
             good = result["first"] and result["wrong"] == 0 and status != 0
+        misses += not good
         if verbose or not good:
             print(f"{'good ' if good else 'MISS '} {case.name}: " + ", ".join(f"{key} {value}" for key, value in result.items()))
             print(f"      cause: {label.get('cause', '?')}\n      {report['verdict']['text']}")
@@ -87,6 +90,8 @@ def main() -> int:
           f"{total['first']} ({100 * total['first'] / broken:.0f} %), silent {total['silent']}; "
           f"{total['healthy']} healthy jobs: {total['quiet']} without an error; "
           f"{total['wrong']} of {total['serious']} errors and warnings wrong")
+    if "--check" in sys.argv and (misses > 0 or total["broken"] == 0):
+        return 1
     return 0
 
 
