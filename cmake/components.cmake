@@ -39,7 +39,8 @@ set(DIAPASON_USES_host            base process domain)  # what a machine and its
 set(DIAPASON_USES_doctor          base domain plugin/client comm knobs host)
 set(DIAPASON_USES_watch           base process domain journal host)
 set(DIAPASON_USES_flight_recorder base domain)  # dumps of PyTorch's flight recorder: who waits for whom
-set(DIAPASON_USES_logs            base domain knobs watch flight_recorder)
+set(DIAPASON_USES_messages        base domain)  # known log messages and their meaning
+set(DIAPASON_USES_logs            base domain knobs watch flight_recorder messages)
 set(DIAPASON_USES_env_plan        base domain knobs host)
 set(DIAPASON_USES_env_tune        base process domain journal knobs host env_plan)
 

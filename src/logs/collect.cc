@@ -6,35 +6,52 @@
 
 #include "base/text.h"
 #include "logs/cursor.h"
-#include "watch/proxy_dump.h"
+#include "messages/catalogue.h"
 
 namespace diapason::logs {
 namespace {
 
 constexpr size_t kLongestLine = 64 << 10;
-constexpr size_t kMostDumpBytes = 4 << 20;
-constexpr size_t kMostDumpFiles = 1024;
 constexpr size_t kMostHostTries = 8;
-constexpr uint64_t kDumpReach = 4096;  // maximum distance between two lines of a dump
+constexpr int kLeastInfoWeight = 68;
 
 constexpr std::string_view kLibrary = "NCCL ";
 
-// A line with none of these words, and that is not a row of a table, is skipped. Eight characters
-// each, chosen to end in rare character pairs, for speed.
-const std::vector<std::string_view>& MarkerWords() {
-  static const std::vector<std::string_view> words = {
-      "NCCL INFO", "NCCL WARN", "NCCL CALL", "NCCL TRACE", "NCCL version",
-      "Watchdog",   // caught collective operation timeout
-      "last enq",   // ueued work
-      "createT:",   // RCCL's proxy trace
-      "ut of mem",  // ory
-      "emote pro",  // cess exited
-      "nhandled",   // system error
-      "clInterna",  // lError
-      "CL failur",  // e: "Test NCCL failure"
-      "Test CUD",   // A failure
-      "ACTIVE OPS"};
-  return words;
+// A line with none of these texts or those of the known messages, and that is not a row of a table,
+// is skipped.
+const messages::Matcher& MarkerWords() {
+  static const messages::Matcher matcher = [] {
+    std::vector<std::string> words = messages::Catalogue::BuiltIn().texts();
+    for (const char* word :
+         {"NCCL INFO",         "NCCL WARN",         "NCCL CALL",       "NCCL TRACE",
+          "NCCL version ",     "RCCL version",      "Watchdog caught", "last enqueued ",
+          "createT:",          "ACTIVE OPS",        "Last error:",     "Traceback (most",
+          "ValueError",        "RuntimeError",      "KeyError",        "AssertionError",
+          "TypeError",         "IndexError",        "AttributeError",  "NotImplementedError",
+          "ZeroDivisionError", "OSError: ",         "ConnectionError", "TimeoutError",
+          "Exception: ",       "NameError",         "DecodeError",     "FileExistsError",
+          "RecursionError",    "ArithmeticError",   "OverflowError",   "LookupError",
+          "PermissionError",   "UnboundLocalError", "SyntaxError",     "EOFError",
+          "[ERROR] ",          " ERROR: ",          " FATAL: ",        "FATAL ERROR",
+          "Fatal error",       "fatal error",       "*** Error",       " error: ",
+          " panic: ",          "local_rank: "}) {
+      words.emplace_back(word);
+    }
+    return messages::Matcher(std::move(words));
+  }();
+  return matcher;
+}
+
+// "rank3", "rank_3", "rank-3" in the name of a file; -1 for none.
+int64_t RankOfFile(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
+  const size_t at = name.find("rank");
+  if (at == std::string_view::npos) return -1;
+  Cursor cursor(name.substr(at + 4));
+  for (const std::string_view between : {"_", "-", "."}) cursor.Skip(between);
+  int64_t rank = -1;
+  return cursor.Number(&rank) && rank >= 0 ? rank : -1;
 }
 
 }  // namespace
@@ -44,7 +61,10 @@ Collector::Collector(LogFacts* facts) : facts_(facts), markers_(MarkerWords()) {
 void Collector::BeginFile(uint32_t file, std::string_view name) {
   spot_ = {file, 0};
   file_process_ = UINT32_MAX;
-  dump_until_ = 0;
+  look_until_ = dump_until_ = traceback_until_ = failure_until_ = last_error_line_ = 0;
+  file_rank_ = RankOfFile(name);
+  failure_rank_ = -1;
+  frame_.clear();
   facts_->perf.BeginFile(file, name);
 }
 
@@ -60,7 +80,7 @@ void Collector::LongLine(std::string_view start) {
 
 void Collector::Lines(std::string_view block) {
   const char* block_end = block.data() + block.size();
-  const char* marked = markers_.Find(block.data(), block_end);
+  const char* marked = markers_.First(block.data(), block_end);
   for (const char* at = block.data(); at < block_end;) {
     const auto* feed =
         static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(block_end - at)));
@@ -68,7 +88,7 @@ void Collector::Lines(std::string_view block) {
     ++spot_.line;
     const bool noted = marked < end;
     if (end > at) Line({at, static_cast<size_t>(end - at)}, noted);
-    if (noted) marked = markers_.Find(end, block_end);
+    if (noted) marked = markers_.First(end, block_end);
     at = end + 1;
   }
 }
@@ -89,7 +109,7 @@ void Collector::Line(std::string_view line, bool noted) {
   }
   const char first = line[0];
   if (first == '#' || first == ' ' || first == '[' || first == 'H' || first == 'R' ||
-      (first >= '0' && first <= '9') || spot_.line <= dump_until_) {
+      (first >= '0' && first <= '9') || spot_.line <= look_until_) {
     OtherLine(line, false);
   }
 }
@@ -100,45 +120,6 @@ void Collector::Labelled(const Label& label) {
   if (known.size() < 3 && std::find(known.begin(), known.end(), label.launcher) == known.end()) {
     known.emplace_back(label.launcher);
   }
-}
-
-void Collector::OtherLine(std::string_view line, bool noted) {
-  const Label label = LabelOf(line);
-  const std::string_view rest = line.substr(label.length);
-  if (facts_->perf.Line(spot_, rest)) {
-    Labelled(label);
-    return;
-  }
-  if (file_process_ != UINT32_MAX && !facts_->processes.empty() &&
-      (rest.starts_with("HIP version") || rest.starts_with("ROCm version"))) {
-    Version(line, rest, file_process_);
-    return;
-  }
-  if (spot_.line <= dump_until_ || rest.starts_with("ACTIVE OPS")) {
-    if (watch::IsProxyDumpLine(rest)) {
-      dump_until_ = spot_.line + kDumpReach;
-      auto& dumps = facts_->proxy_dumps;
-      if (dumps.empty() || dumps.back().first.file != spot_.file) {
-        if (dumps.size() == kMostDumpFiles) return;
-        dumps.push_back({MakePlace(spot_, line), ""});
-      }
-      if (facts_->proxy_dump_bytes + rest.size() < kMostDumpBytes) {
-        dumps.back().text.append(rest).push_back('\n');
-        facts_->proxy_dump_bytes += rest.size() + 1;
-      }
-      return;
-    }
-  }
-  if (!noted) return;
-  if (facts_->watchdog.Line(spot_, line) || facts_->proxy_traces.Line(spot_, line)) {
-    Labelled(label);
-    return;
-  }
-  const int kind = Troubles::Classify(line, false);
-  if (kind < 0) return;
-  Labelled(label);
-  facts_->troubles.Add(static_cast<size_t>(kind), spot_, line, rest,
-                       label.rank >= 0 ? Format("rank {}", label.rank) : "");
 }
 
 void Collector::Library(std::string_view line, size_t at) {
@@ -276,9 +257,25 @@ void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32
     facts_->proxy_traces.Line(spot_, line);
     return;
   }
-  const int kind = Troubles::Classify(parsed.message, true);
-  facts_->troubles.Add(kind < 0 ? facts_->troubles.Other() : static_cast<size_t>(kind), spot_, line,
-                       parsed.message, process == UINT32_MAX ? "" : facts_->ProcessText(process));
+  // With the words "NCCL WARN".
+  const auto start = static_cast<size_t>(parsed.message.data() - line.data());
+  const std::string_view text = line.substr(start - std::min<size_t>(start, 10));
+  const messages::Catalogue& catalogue = messages::Catalogue::BuiltIn();
+  const int kind = catalogue.Classify(text, true);
+  if (kind < 0) {
+    if (parsed.message.empty()) return;
+    AddTo(&facts_->troubles.unknown_warnings, 8, spot_, line, parsed.message, WriterOf(process));
+    return;
+  }
+  const auto index = static_cast<size_t>(kind);
+  if (catalogue.messages()[index].cause == messages::Cause::kBenign) return;
+  facts_->troubles.Add(index, spot_, line, parsed.message, WriterOf(process));
+}
+
+Writer Collector::WriterOf(uint32_t process) const {
+  if (process == UINT32_MAX)
+    return {file_rank_, file_rank_ < 0 ? "" : Format("rank {}", file_rank_)};
+  return {facts_->processes[process].rank, facts_->ProcessText(process)};
 }
 
 bool Collector::Information(std::string_view line, std::string_view message, uint32_t process) {
@@ -293,7 +290,7 @@ bool Collector::Information(std::string_view line, std::string_view message, uin
   const char last = message.back();
   switch (message[0]) {
     case 'C':
-      if (message.starts_with("Channel ")) return Channel(message, process);
+      if (message.starts_with("Channel ")) return Channel(line, message, process);
       if (message.starts_with("Connected all ")) {
         if (CommRank* member = Current(process)) member->used = true;
         return true;
@@ -342,15 +339,19 @@ void Collector::Unknown(std::string_view line, std::string_view message, uint32_
     }
     return;
   }
-  if (message.find("ail") == std::string_view::npos &&
-      message.find("memory") == std::string_view::npos &&
-      message.find("is disabled between") == std::string_view::npos) {
+  const messages::Catalogue& catalogue = messages::Catalogue::BuiltIn();
+  const int kind = catalogue.Classify(message, false);
+  if (kind < 0) return;
+  const messages::Message& meaning = catalogue.messages()[static_cast<size_t>(kind)];
+  if (meaning.cause == messages::Cause::kBenign) {
+    if (message.find(", retrying") != std::string_view::npos) {
+      if (facts_->retries.count++ == 0) facts_->retries.first = MakePlace(spot_, line);
+    }
     return;
   }
-  const int kind = Troubles::Classify(message, false);
-  if (kind < 0) return;
-  facts_->troubles.Add(static_cast<size_t>(kind), spot_, line, message,
-                       facts_->ProcessText(process));
+  // At level INFO the library reports attempts, too; what cannot be one counts.
+  if (meaning.weight < kLeastInfoWeight && meaning.severity == Severity::kError) return;
+  facts_->troubles.Add(static_cast<size_t>(kind), spot_, line, message, WriterOf(process));
 }
 
 }  // namespace diapason::logs

@@ -10,7 +10,7 @@
 #include "logs/cursor.h"
 #include "logs/facts.h"
 #include "logs/line.h"
-#include "logs/markers.h"
+#include "messages/matcher.h"
 
 namespace diapason::logs {
 
@@ -37,6 +37,15 @@ class Collector {
   void Warning(std::string_view line, const LibraryLine& parsed, uint32_t process);
   bool Information(std::string_view line, std::string_view message, uint32_t process);
   void Unknown(std::string_view line, std::string_view message, uint32_t process);
+  Writer WriterOf(uint32_t process) const;
+
+  // Lines of other programs (collect_other.cc).
+  Writer WriterOf(std::string_view line, const Label& label) const;
+  bool ProxyDump(std::string_view line, std::string_view rest);
+  void FailureLine(std::string_view rest);
+  bool TracebackLine(std::string_view rest);
+  void Meaning(std::string_view line, std::string_view rest, const Label& label);
+
   void Labelled(const Label& label);
   uint32_t ProcessOf(const LibraryLine& parsed, int64_t label_rank);
   void NameHosts();
@@ -71,7 +80,7 @@ class Collector {
   bool Device(std::string_view line, std::string_view message, uint32_t process);
 
   // Connections and operations (collect_work.cc).
-  bool Channel(std::string_view message, uint32_t process);
+  bool Channel(std::string_view line, std::string_view message, uint32_t process);
   bool Trees(std::string_view message, uint32_t process);
   bool Channels(std::string_view message, uint32_t process);
   bool Tuning(std::string_view message);
@@ -93,7 +102,7 @@ class Collector {
 
   LogFacts* facts_;
   Spot spot_;
-  Markers markers_;
+  const messages::Matcher& markers_;
   // A name under which a process was seen because other lines cut into its name.
   struct Alias {
     uint32_t process = 0;
@@ -115,7 +124,17 @@ class Collector {
   // The last choice: most lines repeat it.
   std::string last_words_[3];
   uint32_t last_ids_[3] = {kNoName, kNoName, kNoName};
-  uint64_t dump_until_ = 0;  // lines of a proxy dump may come up to this line
+  // Up to these lines, lines without a marker may belong to what stands before them.
+  uint64_t look_until_ = 0;  // to any of the following
+  uint64_t dump_until_ = 0;  // to a proxy dump
+  uint64_t traceback_until_ = 0;
+  uint64_t failure_until_ = 0;    // to a failure in torchrun's summary
+  uint64_t last_error_line_ = 0;  // the line after "Last error:"
+  int64_t file_rank_ = -1;        // from the name of the file
+  int64_t failure_rank_ = -1;
+  std::string failure_host_;
+  bool in_root_failure_ = false;
+  std::string frame_;  // the last frame of the present traceback
 };
 
 // A simple hash of two numbers.

@@ -163,6 +163,15 @@ bool Collector::NetworkLine(std::string_view line, std::string_view message, uin
       network.ib_devices = std::max(network.ib_devices, devices);
       return true;
     }
+  } else if (cursor.Skip("Bootstrap")) {
+    // "Bootstrap : Using eth0:10.0.0.1<0>"
+    if (cursor.SkipTo(": Using ") || cursor.SkipTo(":Using ")) {
+      std::string_view word = cursor.Word();
+      if (word.starts_with('[')) word.remove_prefix(std::min(word.find(']') + 1, word.size()));
+      network.sockets.Id(word.substr(0, word.find('<')));
+      if (network.socket_place.line == 0) network.socket_place = MakePlace(spot_, line);
+      return true;
+    }
   } else if (cursor.Skip("NET/Socket")) {
     if (cursor.SkipTo("Using ")) {
       for (;;) {

@@ -16,7 +16,7 @@ constexpr std::string_view kProtocols[] = {"LL", "LL128", "SIMPLE"};
 
 }  // namespace
 
-bool Collector::Channel(std::string_view message, uint32_t process) {
+bool Collector::Channel(std::string_view line, std::string_view message, uint32_t process) {
   Cursor cursor(message);
   int64_t channel = 0;
   int64_t of = 0;
@@ -50,6 +50,12 @@ bool Collector::Channel(std::string_view message, uint32_t process) {
     return true;
   }
   if (way == "P2P/direct") cursor.Skip(" pointer");
+  if (way.starts_with("NET/") && !way.starts_with("NET/Socket")) {
+    LogFacts::GdrUse& use = facts_->gdr_by_host[facts_->processes[process].host];
+    const bool direct = way.find("GDRDMA") != std::string_view::npos;
+    if (!direct && use.staged == 0) use.first_staged = MakePlace(spot_, line);
+    ++(direct ? use.direct : use.staged);
+  }
   // RCCL prints the communicator.
   uint64_t pointer = 0;
   int64_t ranks = 0;

@@ -5,18 +5,24 @@
 
 #include "domain/finding.h"
 #include "logs/facts.h"
+#include "logs/verdict.h"
 
 namespace diapason::logs {
 
-// Problems in the logs, worst first. Each finding has the lines that prove it as evidence.
+// Problems in the logs, the cause of a failure first, then worst first, and the verdict. Each
+// finding has the lines that prove it as evidence.
+Diagnosis DiagnoseJob(const LogFacts& facts);
+// Only the findings.
 std::vector<Finding> Diagnose(const LogFacts& facts);
 
 // The parts of Diagnose, for tests and other callers.
-void DiagnoseTroubles(const LogFacts& facts, std::vector<Finding>* findings);
+void DiagnoseTroubles(const LogFacts& facts, std::vector<Suspect>* suspects);
 void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseFlight(const LogFacts& facts, std::vector<Finding>* findings);
+// After the others: looks at what they have found.
+void DiagnoseHang(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseLinks(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseSetup(const LogFacts& facts, std::vector<Finding>* findings);
 void DiagnoseEnvironment(const LogFacts& facts, std::vector<Finding>* findings);

@@ -106,6 +106,33 @@ void Inside(const LogFacts& facts, const std::vector<HostLink>& links,
   findings->push_back(std::move(finding));
 }
 
+// Hosts without GPU Direct RDMA, where others have it; false if there are none.
+bool GdrOnSomeHosts(const LogFacts& facts, std::vector<Finding>* findings) {
+  std::vector<std::string> without;
+  const LogFacts::GdrUse* example = nullptr;
+  bool with = false;
+  for (const auto& [host, use] : facts.gdr_by_host) {
+    if (use.direct > 0) {
+      with = true;
+    } else if (use.staged > 0) {
+      without.push_back(facts.hosts[host]);
+      if (example == nullptr) example = &use;
+    }
+  }
+  if (!with || without.empty()) return false;
+  const size_t more = without.size() > 4 ? without.size() - 4 : 0;
+  without.resize(without.size() - more);
+  findings->push_back(
+      {"net.gdr-off",
+       Severity::kWarning,
+       Format("GPU Direct RDMA (GDR) is missing on {}{} only; the other hosts use it",
+              Join(without, ", "), more > 0 ? Format(" and {} more", more) : ""),
+       {facts.Where(example->first_staged)},
+       "load nvidia_peermem (or a kernel, driver and adapter with DMA-BUF) there, as on the other "
+       "hosts"});
+  return true;
+}
+
 void Between(const LogFacts& facts, const std::vector<HostLink>& links,
              std::vector<Finding>* findings) {
   uint64_t direct = 0;
@@ -160,7 +187,7 @@ void Between(const LogFacts& facts, const std::vector<HostLink>& links,
       break;
     }
   }
-  if (staged > 0) {
+  if (!GdrOnSomeHosts(facts, findings) && staged > 0) {
     Finding finding;
     finding.id = "net.gdr-off";
     finding.severity = Severity::kWarning;

@@ -12,6 +12,7 @@
 #include "logs/perf.h"
 #include "logs/place.h"
 #include "logs/proxy_trace.h"
+#include "logs/raised.h"
 #include "logs/topology.h"
 #include "logs/trouble.h"
 #include "logs/watchdog.h"
@@ -194,6 +195,14 @@ struct LogFacts {
   std::vector<Disagreement> disagreements;
   Network network;
 
+  // Network channels of a host, with GPU Direct RDMA and without.
+  struct GdrUse {
+    uint64_t direct = 0;
+    uint64_t staged = 0;
+    SourceLine first_staged;
+  };
+  std::map<uint32_t, GdrUse> gdr_by_host;
+
   LineCount gdr_on;       // "GPU Direct RDMA Enabled for GPU"
   LineCount gdr_off;      // "... Disabled for GPU ... (distance ...)"
   LineCount gdr_missing;  // "NET/IB : GPU Direct RDMA Disabled for HCA", "GDRDMA not enabled"
@@ -207,7 +216,19 @@ struct LogFacts {
   LineCount hdp_missing;  // and those without
   std::map<std::pair<uint32_t, int64_t>, std::vector<std::pair<int64_t, SourceLine>>> proxy_cores;
 
+  LineCount retries;  // connections that the library tried again
   Troubles troubles;
+  RaisedList raised;
+  int64_t highest_rank = -1;  // that wrote or is named in a line
+  uint64_t tracebacks = 0;
+  SourceLine first_traceback;
+  // What torchrun names as the first failure.
+  struct {
+    int64_t rank = -1;
+    std::string host;
+    int64_t exit_code = 0;
+    SourceLine place;
+  } root_failure;
   WatchdogReport watchdog;
   Perf perf;
   ProxyTraces proxy_traces;

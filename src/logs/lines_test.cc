@@ -2,7 +2,6 @@
 #include "host/fake_process.h"
 #include "logs/line.h"
 #include "logs/logs_test_util.h"
-#include "logs/markers.h"
 
 namespace diapason::logs {
 namespace {
@@ -61,18 +60,6 @@ TEST(LogFacts, LookingForWhatIsNotThereIsNoError) {
                 "ncclTopoGetCpuAffinity: Affinity for GPU 0 is empty, ignoring. (GPU "
                 "affinity = 16-31 ; CPU affinity = 0-15)."));
   EXPECT_EQ(far.no_affinity.count, 1u);
-}
-
-TEST(LogMarkers, FindEachWordAtEachPlace) {
-  const Markers markers({"NCCL INFO", "Watchdog", "createT:"});
-  for (size_t before = 0; before < 40; ++before) {
-    for (const std::string word : {"NCCL INFO", "Watchdog", "createT:"}) {
-      const std::string text = std::string(before, 'N') + word + "...";
-      EXPECT_EQ(markers.Find(text.data(), text.data() + text.size()), text.data() + before);
-      const std::string cut = std::string(before, 'C') + word.substr(0, 7);
-      EXPECT_EQ(markers.Find(cut.data(), cut.data() + cut.size()), cut.data() + cut.size());
-    }
-  }
 }
 
 TEST(LogLine, KnowsLabels) {

@@ -5,46 +5,46 @@
 #include <string_view>
 #include <vector>
 
-#include "domain/finding.h"
 #include "logs/place.h"
+#include "messages/catalogue.h"
 
 namespace diapason::logs {
 
-// An error message: how to recognise it and what it means.
-struct TroubleKind {
-  std::string_view id;      // of the finding
-  std::string_view needle;  // a part of the message
-  Severity severity;
-  bool in_info;  // lines of level INFO and of other programs count too
-  std::string_view title;
-  std::string_view action;
+// Who wrote a line, as far as the line or its surroundings say.
+struct Writer {
+  int64_t rank = -1;
+  std::string name;  // "rank 3 (host:pid)", "rank 3", "host"; "" if unknown
 };
 
-// In the order of matching: more specific ones first.
-const std::vector<TroubleKind>& TroubleKinds();
-
-// The occurrences of one kind.
+// The occurrences of one kind of message.
 struct Trouble {
   uint64_t count = 0;
   std::vector<SourceLine> places;   // the first few that differ in more than numbers
   std::vector<std::string> shapes;  // their texts without numbers
-  std::vector<std::string> sayers;  // ranks or processes; the first few
+  std::vector<std::string> sayers;  // the first few
   uint64_t sayers_left_out = 0;
+  int64_t rank = -1;    // of the first one
+  std::string time;     // of the first one, as printed; "" if there is none
+  std::string message;  // the first one, without what stands before it
 };
 
 struct Troubles {
-  std::vector<Trouble> kinds;  // as TroubleKinds(), plus one for unknown warnings
+  std::vector<Trouble> kinds;  // as messages::Catalogue::BuiltIn().messages()
+  Trouble unknown_warnings;    // of the library, at level WARN
+  Trouble unknown_errors;      // lines of other programs that call themselves errors
   Troubles();
-  // The kind of a message; -1 for none. `warning`: it has level WARN.
-  static int Classify(std::string_view message, bool warning);
-  // Fast check whether a line of another program may be of a kind.
   void Add(size_t kind, const Spot& spot, std::string_view line, std::string_view message,
-           const std::string& sayer);
+           const Writer& writer);
   bool Any() const;  // of severity error
-  size_t Other() const { return kinds.size() - 1; }
 };
+void AddTo(Trouble* trouble, size_t most, const Spot& spot, std::string_view line,
+           std::string_view message, const Writer& writer);
 
-// The meaning of the number after "status=" of a failed InfiniBand work request; "" if unknown.
-std::string_view IbStatusText(int64_t status);
+// "19:50:08" or "2025-11-15 19:50:08" near the start of a line; "" for none.
+std::string TimeIn(std::string_view line);
+
+// The rank that a line names as the one it is about: "[Rank 3]", "process rank 3 with PID"; -1 for
+// none.
+int64_t RankIn(std::string_view line);
 
 }  // namespace diapason::logs

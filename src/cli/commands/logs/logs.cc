@@ -15,6 +15,7 @@ namespace {
 struct LogsOptions {
   std::vector<std::string> paths;
   std::vector<std::string> sections;
+  bool all = false;
   bool json = false;
 };
 
@@ -24,19 +25,26 @@ Result<int> RunLogs(const LogsOptions& options) {
   const Status status = logs::ReadLogs(options.paths, &facts, &warnings);
   for (const std::string& warning : warnings) Warn(warning);
   if (!status.ok()) return status;
-  const std::vector<Finding> findings = logs::Diagnose(facts);
+  const logs::Diagnosis diagnosis = logs::DiagnoseJob(facts);
   if (options.json) {
-    PrintOut("{}\n", LogsJson(options.sections, facts, findings));
-    return ExitStatusOf(findings);
+    PrintOut("{}\n", LogsJson(options.sections, facts, diagnosis));
+    return ExitStatusOf(diagnosis.findings);
+  }
+  // Without a choice: what happened and why. The tables are for a closer look.
+  std::vector<std::string> sections = options.sections;
+  if (options.all) {
+    sections = LogSections();
+  } else if (sections.empty()) {
+    sections = {"verdict", "findings"};
   }
   bool first = true;
-  for (const std::string& section : options.sections.empty() ? LogSections() : options.sections) {
-    const std::string text = LogSectionText(section, facts, findings);
+  for (const std::string& section : sections) {
+    const std::string text = LogSectionText(section, facts, diagnosis);
     if (text.empty()) continue;
     PrintOut("{}{}", first ? "" : "\n", text);
     first = false;
   }
-  return ExitStatusOf(findings);
+  return ExitStatusOf(diagnosis.findings);
 }
 
 }  // namespace
@@ -44,21 +52,23 @@ Result<int> RunLogs(const LogsOptions& options) {
 void AddLogs(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<LogsOptions>();
   CommandLine* command =
-      parent->AddCommand("logs", "Analyse the logs of all ranks together and report problems");
+      parent->AddCommand("logs", "Find out from the logs of all ranks why a job failed or is slow");
   command
       ->AddOption("FILE", options->paths,
                   "Logs of NCCL, RCCL, nccl-tests or PyTorch; a folder for all its files; - for "
                   "standard input")
       ->Required();
   command
-      ->AddOption("--section", options->sections,
-                  "Show only this section: " + Join(LogSections(), ", "))
+      ->AddOption(
+          "--section", options->sections,
+          "Show this section instead of the verdict and the findings: " + Join(LogSections(), ", "))
       ->TypeName("NAME")
       ->Check(OneOf(LogSections()))
       ->OneEach();
+  command->AddFlag("--all", options->all, "Show all sections");
   command->AddJson(options->json);
   command->Example("diapason logs job-logs/", "Analyse all files of a folder");
-  command->Example("diapason logs --section findings job.*.log", "Show only the problems");
+  command->Example("diapason logs --all job.*.log", "Show ranks, connections and choices, too");
   command->Judges();
   command->SeeAlso({"watch", "proxy-dump", "env-check"});
   command->Callback([options, run] { *run = [options] { return RunLogs(*options); }; });

@@ -221,14 +221,27 @@ Json TopologyList(const LogFacts& facts) {
   return list;
 }
 
+Json VerdictJson(const logs::Verdict& verdict) {
+  return {{"text", verdict.text},
+          {"certainty", verdict.certainty},
+          {"finding", verdict.finding},
+          {"class", verdict.cause_class},
+          {"rank", verdict.rank},
+          {"who", verdict.who},
+          {"since", verdict.since},
+          {"where", verdict.where},
+          {"lines_that_follow", verdict.follows}};
+}
+
 }  // namespace
 
 std::string LogsJson(const std::vector<std::string>& sections, const LogFacts& facts,
-                     const std::vector<Finding>& findings) {
+                     const logs::Diagnosis& diagnosis) {
   const auto wanted = [&](const char* name) {
     return sections.empty() || std::find(sections.begin(), sections.end(), name) != sections.end();
   };
   Json json = Json::object();
+  if (wanted("verdict")) json["verdict"] = VerdictJson(diagnosis.verdict);
   if (wanted("read")) json["read"] = Read(facts);
   if (wanted("libraries")) json["libraries"] = Libraries(facts);
   // The last call of a rank is part of the rank.
@@ -239,7 +252,7 @@ std::string LogsJson(const std::vector<std::string>& sections, const LogFacts& f
   if (wanted("results")) json["results"] = Results(facts);
   if (wanted("flight")) json["flight"] = Flights(facts);
   if (wanted("topology")) json["topology"] = TopologyList(facts);
-  if (wanted("findings")) json["findings"] = Json::parse(FindingsJson(findings));
+  if (wanted("findings")) json["findings"] = Json::parse(FindingsJson(diagnosis.findings));
   return JsonText(json);
 }
 

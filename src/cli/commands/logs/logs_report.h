@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "domain/finding.h"
 #include "logs/facts.h"
+#include "logs/verdict.h"
 
 namespace diapason::cli {
 
@@ -13,10 +13,10 @@ const std::vector<std::string>& LogSections();
 
 // One section as text; "" if it is empty.
 std::string LogSectionText(const std::string& section, const logs::LogFacts& facts,
-                           const std::vector<Finding>& findings);
+                           const logs::Diagnosis& diagnosis);
 
 // The named sections, or all if none is named, as a JSON object.
 std::string LogsJson(const std::vector<std::string>& sections, const logs::LogFacts& facts,
-                     const std::vector<Finding>& findings);
+                     const logs::Diagnosis& diagnosis);
 
 }  // namespace diapason::cli

@@ -257,13 +257,13 @@ std::string Judgement(const std::vector<Finding>& findings) {
 
 const std::vector<std::string>& LogSections() {
   static const std::vector<std::string> sections = {
-      "read",    "libraries",  "ranks",  "environment", "connections", "choices",
-      "results", "operations", "flight", "topology",    "findings"};
+      "verdict",     "findings", "read",    "libraries",  "ranks",  "environment",
+      "connections", "choices",  "results", "operations", "flight", "topology"};
   return sections;
 }
 
 std::string LogSectionText(const std::string& section, const LogFacts& facts,
-                           const std::vector<Finding>& findings) {
+                           const logs::Diagnosis& diagnosis) {
   static const std::map<std::string, std::function<std::string(const LogFacts&)>> kParts = {
       {"read", Read},
       {"libraries", Libraries},
@@ -275,7 +275,8 @@ std::string LogSectionText(const std::string& section, const LogFacts& facts,
       {"operations", LogOperations},
       {"flight", LogFlights},
       {"topology", TopologyText}};
-  if (section == "findings") return Judgement(findings);
+  if (section == "verdict") return Printable(diagnosis.verdict.text) + "\n";
+  if (section == "findings") return Judgement(diagnosis.findings);
   // Text from logs and file names may also contain escapes between the tables.
   return PrintableLines(kParts.at(section)(facts));
 }
