@@ -37,11 +37,26 @@ std::vector<double> LogsOf(const std::vector<LaunchFigure>& launches) {
   return logs;
 }
 
-double SquaresAround(const std::vector<double>& values) {
-  const double mean = Mean(values);
-  double sum = 0;
-  for (const double value : values) sum += Square(value - mean);
-  return sum;
+// The trimmed mean of figures and what its error is computed from (Yuen and Dixon): the squares of
+// the distances from the mean after winsorising, and the number of figures that are left.
+struct Trimmed {
+  double mean = 0;
+  double squares = 0;
+  double count = 0;
+};
+
+Trimmed TrimmedOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t cut = values.size() < kLeastTrimmed ? 0 : values.size() / 5;
+  const std::vector<double> kept(values.begin() + static_cast<ptrdiff_t>(cut),
+                                 values.end() - static_cast<ptrdiff_t>(cut));
+  for (double& value : values) value = std::clamp(value, kept.front(), kept.back());
+  Trimmed trimmed;
+  trimmed.mean = Mean(kept);
+  trimmed.count = static_cast<double>(kept.size());
+  const double middle = Mean(values);
+  for (const double value : values) trimmed.squares += Square(value - middle);
+  return trimmed;
 }
 
 // What is assumed about the variance of one launch's figure: the spread between launches, and the
@@ -76,29 +91,28 @@ void SetPaired(const std::vector<LaunchFigure>& before, const std::vector<Launch
   for (size_t i = 0; i < before.size(); ++i) {
     differences.push_back(after[i].log_seconds - before[i].log_seconds);
   }
-  const auto count = static_cast<double>(differences.size());
+  const Trimmed trimmed = TrimmedOf(differences);
   double variance = 0;
-  change->freedom = PooledVariance(SquaresAround(differences), count - 1,
+  change->freedom = PooledVariance(trimmed.squares, trimmed.count - 1,
                                    2 * AssumedVariance(before, after), &variance);
-  change->log_change = Mean(differences);
-  change->error = std::max(std::sqrt(variance / count), kLeastError);
+  change->log_change = trimmed.mean;
+  change->error = std::max(std::sqrt(variance / trimmed.count), kLeastError);
   change->paired = true;
 }
 
 void SetUnpaired(const std::vector<LaunchFigure>& before, const std::vector<LaunchFigure>& after,
                  Change* change) {
-  const std::vector<double> of_old = LogsOf(before);
-  const std::vector<double> of_new = LogsOf(after);
-  const auto olds = static_cast<double>(before.size());
-  const auto news = static_cast<double>(after.size());
-  change->log_change = Mean(of_new) - Mean(of_old);
+  const Trimmed of_old = TrimmedOf(LogsOf(before));
+  const Trimmed of_new = TrimmedOf(LogsOf(after));
+  change->log_change = of_new.mean - of_old.mean;
   const bool one_each = before.size() == 1 && after.size() == 1;
   if (one_each && !(HasInterval95(before[0].samples) && HasInterval95(after[0].samples))) return;
   change->assumed = one_each;
   double variance = 0;
-  change->freedom = PooledVariance(SquaresAround(of_old) + SquaresAround(of_new), olds + news - 2,
+  change->freedom = PooledVariance(of_old.squares + of_new.squares, of_old.count + of_new.count - 2,
                                    AssumedVariance(before, after), &variance);
-  change->error = std::max(std::sqrt(variance * (1 / olds + 1 / news)), kLeastError);
+  change->error =
+      std::max(std::sqrt(variance * (1 / of_old.count + 1 / of_new.count)), kLeastError);
 }
 
 void SetRange(const std::vector<LaunchFigure>& before, const std::vector<LaunchFigure>& after,

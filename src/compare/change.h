@@ -9,10 +9,11 @@
 // connections, neighbours. So the launch is the unit of the statistics: the median of its samples
 // is one figure. The change is the difference of the mean logarithms of these figures, its interval
 // is Student's, and the variance between launches is estimated from the launches of both sides
-// together. An assumed spread (kAssumedSpread) counts as much as kAssumedFreedom further
-// observations of that variance where these make it larger: it decides where each side has one
-// launch, keeps a few launches that agree by luck from saying too much, and fades with every launch
-// more.
+// together. From kLeastTrimmed launches on, a fifth at each end is trimmed: single launches that
+// were disturbed do not decide. An assumed spread (kAssumedSpread) counts as much as
+// kAssumedFreedom further observations of that variance where these make it larger: it decides
+// where each side has one launch, keeps a few launches that agree by luck from saying too much, and
+// fades with every launch more.
 namespace diapason::compare {
 
 // The standard deviation of the logarithm of a launch's time that is assumed before any two
@@ -22,7 +23,9 @@ inline constexpr double kAssumedSpread = 0.03;
 inline constexpr double kAssumedFreedom = 2;
 // Launches that take turns are compared in pairs from this many on: fewer pairs say less about
 // their spread than launches that are not paired.
-inline constexpr size_t kLeastPairs = 4;
+inline constexpr size_t kLeastPairs = 10;
+
+inline constexpr size_t kLeastTrimmed = 8;
 
 // What one launch says about one call.
 struct LaunchFigure {

@@ -82,6 +82,18 @@ TEST(ChangeTest, TheAssumedSpreadWidensAndNeverNarrows) {
   EXPECT_DOUBLE_EQ(wide.freedom, 2);
 }
 
+TEST(ChangeTest, ADisturbedLaunchDoesNotDecide) {
+  const std::vector<double> before = {1, 1.01, 0.99, 1, 1.02, 0.98, 1, 1.01, 0.99, 1};
+  std::vector<double> after = before;
+  for (double& time : after) time *= 1.1;
+  after[4] *= 10;
+  const Change change = EstimateChange(Figures(before), Figures(after));
+  EXPECT_NEAR(change.share(), 0.1, 0.01);
+  EXPECT_GT(change.low(), 0.05);
+  // Two tenths of each side are cut at both ends.
+  EXPECT_DOUBLE_EQ(change.freedom, 6 + 6 - 2);
+}
+
 TEST(ChangeTest, TheSpreadOfOneSideHoldsForASingleValueOfTheOther) {
   const Change change = EstimateChange(Figures({1.0, 1.01, 0.99, 1.0}), {Figure(1.5)});
   ASSERT_TRUE(change.has_interval());
@@ -92,8 +104,8 @@ TEST(ChangeTest, LaunchesThatTakeTurnsArePaired) {
   // Both drift to double their time; the new one is always 5 % slower.
   std::vector<double> before;
   std::vector<double> after;
-  for (int i = 0; i < 8; ++i) {
-    before.push_back(1 + i / 7.0);
+  for (int i = 0; i < 12; ++i) {
+    before.push_back(1 + i / 11.0);
     after.push_back(1.05 * before.back());
   }
   const Change turns = EstimateChange(Figures(before, 100, 10), Figures(after, 105, 10));
@@ -106,14 +118,21 @@ TEST(ChangeTest, LaunchesThatTakeTurnsArePaired) {
 }
 
 TEST(ChangeTest, TurnsNeedTimesAndOneOfEachInEveryPair) {
-  const std::vector<double> four(4, 1.0);
-  EXPECT_FALSE(TakeTurns(Figures(four), Figures(four)));
-  EXPECT_TRUE(TakeTurns(Figures(four, 10, 10), Figures(four, 15, 10)));
-  EXPECT_FALSE(TakeTurns(Figures(four, 10, 10), Figures(four, 10, 10)));
-  EXPECT_FALSE(TakeTurns(Figures({1, 1, 1}, 10, 10), Figures({1, 1, 1}, 15, 10)));
+  const std::vector<double> ten(kLeastPairs, 1.0);
+  const std::vector<double> fewer(kLeastPairs - 1, 1.0);
+  EXPECT_FALSE(TakeTurns(Figures(ten), Figures(ten)));
+  EXPECT_TRUE(TakeTurns(Figures(ten, 10, 10), Figures(ten, 15, 10)));
+  EXPECT_FALSE(TakeTurns(Figures(ten, 10, 10), Figures(ten, 10, 10)));
+  EXPECT_FALSE(TakeTurns(Figures(fewer, 10, 10), Figures(fewer, 15, 10)));
+  EXPECT_FALSE(TakeTurns(Figures(ten, 10, 10), Figures(ten, 500, 10)));
   // Old, new, new, old and so on: the order inside a pair does not matter.
-  const std::vector<LaunchFigure> before = {Figure(1, 1), Figure(1, 4), Figure(1, 5), Figure(1, 8)};
-  const std::vector<LaunchFigure> after = {Figure(1, 2), Figure(1, 3), Figure(1, 6), Figure(1, 7)};
+  std::vector<LaunchFigure> before;
+  std::vector<LaunchFigure> after;
+  for (size_t i = 0; i < kLeastPairs; ++i) {
+    const double at = 1 + 2 * static_cast<double>(i);
+    before.push_back(Figure(1, i % 2 == 0 ? at : at + 1));
+    after.push_back(Figure(1, i % 2 == 0 ? at + 1 : at));
+  }
   EXPECT_TRUE(TakeTurns(before, after));
 }
 

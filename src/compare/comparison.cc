@@ -96,6 +96,9 @@ void SetOverall(const Side& before, const Side& after, Comparison* comparison) {
   for (size_t i = 0; i < olds; ++i) first.push_back(mean_of(of_old, i));
   for (size_t i = 0; i < news; ++i) second.push_back(mean_of(of_new, i));
   comparison->overall = EstimateChange(std::move(first), std::move(second));
+  if (of_old.size() == comparison->calls.size()) {
+    comparison->geometric_mean = comparison->overall->share();
+  }
 }
 
 // The values of one property over the launches that say it.

@@ -137,10 +137,11 @@ std::string MethodText(const Comparison& comparison) {
   }
   std::string text = Format(
       "a launch counts as one figure, the median of its samples; [95 %] of the mean change by the "
-      "spread of launches ({}; a spread of {:g} % assumed beforehand, with the weight of {:g} "
+      "spread of launches ({}; from {} on, a fifth at each end is trimmed; a spread of {:g} % "
+      "assumed beforehand, with the weight of {:g} "
       "launches); slower and faster: Holm's correction over {}, together wrong in {:g} % at most; "
       "same: the interval lies within {:g} %",
-      paired ? "in pairs where they took turns" : "not paired", kAssumedSpread * 100,
+      paired ? "in pairs where they took turns" : "not paired", kLeastTrimmed, kAssumedSpread * 100,
       kAssumedFreedom, Count(comparison.calls.size(), "call"), comparison.options.alpha * 100,
       comparison.options.threshold * 100);
   if (assumed) {
