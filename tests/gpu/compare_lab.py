@@ -178,7 +178,7 @@ def main() -> int:
     options = parser.parse_args()
     environment = clean_environment() | SHARED
     if options.self_test:
-        options.rounds = min(options.rounds, 4)
+        options.rounds = min(options.rounds, 3)
     else:
         usable = subprocess.run([str(options.tool.resolve()), "backends"], capture_output=True, text=True, timeout=60,
                                 env=environment)
