@@ -29,6 +29,7 @@ set(DIAPASON_USES_cell_server     base rendezvous agree)  # the server of a stor
 set(DIAPASON_USES_comm            base domain policy rendezvous)
 set(DIAPASON_USES_launch          base process rendezvous)  # starts ranks: local, mpirun, srun
 set(DIAPASON_USES_dataset         base domain journal)
+set(DIAPASON_USES_traces          base dataset)  # what other programs record: NCCL Inspector, PyTorch's profiler
 set(DIAPASON_USES_measure         base domain policy comm launch dataset)
 set(DIAPASON_USES_search          base domain comm launch dataset measure)
 set(DIAPASON_USES_model           base domain policy dataset)
@@ -47,10 +48,11 @@ set(DIAPASON_USES_env_tune        base process domain journal knobs host env_pla
 # The tool
 set(DIAPASON_USES_job             base process domain policy journal job_profile rendezvous agree cell_server launch knobs host doctor)  # `diapason run`
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
+set(DIAPASON_USES_compare         base dataset traces report)  # old and new measurements of the same calls
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch dataset job report)
 set(DIAPASON_USES_mpi_tune        base domain policy mpi_profile dataset measure search job report job_tune)
 set(DIAPASON_USES_cli_framework   base domain)
 set(DIAPASON_USES_cli_commands    base domain policy journal job_profile mpi_record mpi_profile rendezvous agree cell_server plugin/client comm launch dataset measure
-                                  search model knobs host doctor watch flight_recorder logs env_plan env_tune tune report job job_tune mpi_tune
+                                  search model knobs host doctor watch flight_recorder logs env_plan env_tune tune report compare job job_tune mpi_tune
                                   cli/framework)

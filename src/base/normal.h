@@ -21,4 +21,11 @@ double StudentQuantile(double share, double freedom);
 // of freedom, where the terms above are too small.
 double StudentQuantile975(double freedom);
 
+// The probability of a value above t under Student's t distribution: exact to rounding, for any
+// number of degrees of freedom above 0.
+double StudentTail(double t, double freedom);
+// The value that is exceeded with the probability `tail`, 0 < tail < 0.5: the inverse of
+// StudentTail, by bisection; at most 1e9.
+double StudentTailQuantile(double tail, double freedom);
+
 }  // namespace diapason

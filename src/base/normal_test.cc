@@ -45,5 +45,20 @@ TEST(NormalTest, FewDegreesOfFreedomHaveWideIntervals) {
   EXPECT_EQ(StudentQuantile975(0.5), StudentQuantile975(1));
 }
 
+TEST(NormalTest, StudentsTailAndItsInverseAreExact) {
+  EXPECT_NEAR(StudentTail(12.7062, 1), 0.025, 1e-6);
+  EXPECT_NEAR(StudentTail(4.30265, 2), 0.025, 1e-7);
+  EXPECT_NEAR(StudentTail(3.16927, 10), 0.005, 1e-7);
+  EXPECT_NEAR(StudentTail(0, 7), 0.5, 1e-12);
+  EXPECT_NEAR(StudentTail(-2.22814, 10), 0.975, 1e-6);
+  EXPECT_NEAR(StudentTail(1.959964, 1e7), 0.025, 1e-6);
+  for (const double freedom : {0.7, 1.0, 2.0, 3.5, 10.0, 300.0}) {
+    for (const double tail : {1e-6, 0.001, 0.025, 0.3}) {
+      EXPECT_NEAR(StudentTail(StudentTailQuantile(tail, freedom), freedom) / tail, 1, 1e-6)
+          << freedom << " " << tail;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diapason

@@ -88,6 +88,7 @@ int Main(int argc, char** argv) {
         AddBackends(app, &run);
         AddBench(app, &run);
         AddSweep(app, &run);
+        AddCompare(app, &run);
         AddData(app, &run);
         AddLaunch(app, &run);
         AddSimulate(app, &run);

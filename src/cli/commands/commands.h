@@ -21,6 +21,7 @@ void AddSimulate(CommandLine* parent, CommandAction* run);
 void AddBench(CommandLine* parent, CommandAction* run);
 // Below `bench`.
 void AddBenchIteration(CommandLine* bench, CommandAction* run);
+void AddCompare(CommandLine* parent, CommandAction* run);
 void AddSweep(CommandLine* parent, CommandAction* run);
 void AddData(CommandLine* parent, CommandAction* run);
 void AddTrain(CommandLine* parent, CommandAction* run);

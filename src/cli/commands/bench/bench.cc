@@ -83,6 +83,7 @@ Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
 
 Result<int> RunBench(const BenchOptions& options) {
   if (options.ranks.backend == "all") return BenchAllBackends(options);
+  if (!options.against.empty()) return BenchAgainst(options);
   if (!options.policy.empty() && !IsLaunched()) {
     // Before any rank is started.
     RETURN_IF_ERROR(ReadFile(options.policy, policy::kMostBytes));
@@ -173,6 +174,7 @@ void AddOutputOptions(CommandLine* command, BenchOptions* options) {
   command->AddInternalFlag("--figures", options->figures);
   AddPolicyOption(command, options);
   command->AddOption("--store", options->store, "Store to add every round to")->TypeName("STORE");
+  AddAgainstOptions(command, options);
 }
 
 }  // namespace
@@ -244,8 +246,11 @@ void AddBench(CommandLine* parent, CommandAction* run) {
                    "Compare a policy with the library's own choice, alternating");
   command->Example("diapason bench allgather --backend sim --cluster h100x8 --json",
                    "Run on a simulated cluster");
+  command->Example("diapason bench --against before.db -g 4 --fail-on 5%",
+                   "Measure until it is clear whether calls became slower");
   command->ExitStatus(kExitFailed, "results are wrong, a target is missed, or ranks failed");
-  command->SeeAlso({"sweep", "backends"});
+  command->ExitStatus(kExitWarnings, "--against: a call is slower by more than --fail-on");
+  command->SeeAlso({"sweep", "backends", "compare"});
   command->Callback([command, options, run] {
     if (command->CommandGiven()) return;
     if (!options->sizes.empty() &&
@@ -256,6 +261,7 @@ void AddBench(CommandLine* parent, CommandAction* run) {
       throw UsageError{"--policy",
                        "a policy is for one library: name a single backend instead of all"};
     }
+    CheckAgainstOptions(*options);
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {
       options->effort.least_rounds = options->effort.most_rounds = options->rounds;

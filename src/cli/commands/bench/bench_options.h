@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "cli/commands/bench/bench_result.h"
+#include "cli/commands/compare/compare.h"
 #include "cli/commands/ranks.h"
 #include "cli/framework/command.h"
 #include "measure/bench.h"
@@ -39,6 +40,10 @@ struct BenchOptions {
   std::string targets;
   std::string policy;  // policy file to compare with the library's choice
   std::string store;
+  std::string against;  // old measurements to compare with
+  double budget = 120;  // seconds, of --against
+  int launches = 20;    // most of them, of --against
+  ComparisonOutput comparison;
 };
 
 // Parses -d and -o: names separated by commas, or "all".
@@ -76,6 +81,13 @@ Status KeepSamples(const std::string& path, const measure::Subject& subject,
 // `bench --backend all`: runs this command once for every backend that works on this host, and
 // prints the results side by side.
 Result<int> BenchAllBackends(const BenchOptions& options);
+
+// `bench --against`: measures the calls of old measurements in fresh launches until every call is
+// decided, within --budget and --launches. The second throws a UsageError where options contradict
+// each other.
+void AddAgainstOptions(CommandLine* bench, BenchOptions* options);
+void CheckAgainstOptions(const BenchOptions& options);
+Result<int> BenchAgainst(const BenchOptions& options);
 
 // A subcommand of `bench`.
 void AddBenchPairs(CommandLine* bench, CommandAction* run);

@@ -83,7 +83,7 @@ void AddProfile(CommandLine* journal, CommandAction* run) {
   command->Callback([asked, run] { *run = [asked] { return RunJournalProfile(*asked); }; });
 }
 
-void AddCompare(CommandLine* journal, CommandAction* run) {
+void AddJournalCompare(CommandLine* journal, CommandAction* run) {
   auto asked = std::make_shared<JournalCompare>();
   CommandLine* command = journal->AddCommand(
       "compare", "Compare the iterations of a job that ran the default and a policy in turns");
@@ -131,7 +131,7 @@ void AddJournal(CommandLine* parent, CommandAction* run) {
   AddShow(journal, run);
   AddCheck(journal, run);
   AddProfile(journal, run);
-  AddCompare(journal, run);
+  AddJournalCompare(journal, run);
   AddExport(journal, run);
 }
 
