@@ -275,6 +275,7 @@ PageData MakePageData(PageInput input) {
   data.iterations =
       TakeFirst(MakeHeadlines(data, dataset::Point::Kind::kIteration), &data.other_iterations);
   data.title = input.title.empty() ? MadeTitle(data) : input.title;
+  data.sentence = input.headline;
   return data;
 }
 

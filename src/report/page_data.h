@@ -264,6 +264,7 @@ struct PageHeadline {
 
 struct PageData {
   std::string title;
+  std::string sentence;  // of the command that measured; "": LeadText makes one
   std::string version;
   double made = 0;  // seconds since 1970
   size_t samples = 0;
@@ -289,6 +290,7 @@ struct PageData {
 
 struct PageInput {
   std::string title;
+  std::string headline;  // as in ReportRequest
   double now = 0;
   dataset::StoreContents contents;
   struct Journal {
