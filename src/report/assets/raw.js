@@ -69,7 +69,7 @@ function rawSection() {
       text: (row) => (row.group.bus > 0 ? rateText(bandwidth(row.group, row.bytes, row.time[1])) : '–') },
     figureColumn('Gain', (row) => row.gain, gainText),
     { title: '', value: (row) => (row.best ? 'best' : row.tie ? 'tie' : row.dropped ? 'not kept' : ''), node: (row) => (row.best ? tag('best', 'good') : row.tie ? tag('tie') : row.dropped ? tag('not kept') : '') },
-  ], 'All figures');
+  ], 'Table of all figures');
   const hay = (row) => (row.hay = row.hay || [row.source, groupText(row.group), bytesText(row.bytes), row.bytes, configName(row.config)].join(' ').toLowerCase());
   const draw = () => {
     const wanted = view.text.split(/\s+/).filter(Boolean);

@@ -5,12 +5,12 @@ const SPREAD_ROW = 19;
 // there is one.
 function spreadsOf(group) {
   const sizes = new Map();
-  const take = (bytes, spreads, chosen) => {
-    const all = (spreads || []).map((one) => ({ config: one[0], verified: one[1] === 1, samples: one[2], quantiles: one.slice(3) })).filter((one) => chosen(one));
+  const take = (bytes, spreads) => {
+    const all = (spreads || []).map((one) => ({ config: one[0], verified: one[1] === 1, samples: one[2], quantiles: one.slice(3) })).sort((a, b) => a.config - b.config);
     if (all.some((one) => one.config === 0) && !sizes.has(bytes)) sizes.set(bytes, { bytes: bytes, of: all });
   };
-  for (const one of [...group.verified].sort((a, b) => Number(b.kept) - Number(a.kept))) take(one.bytes, one.spreads, () => true);
-  for (const size of group.sizes) take(size.bytes, size.spreads, () => true);
+  for (const one of [...group.verified].sort((a, b) => Number(b.kept) - Number(a.kept))) take(one.bytes, one.spreads);
+  for (const size of group.sizes) take(size.bytes, size.spreads);
   return [...sizes.values()].sort((a, b) => a.bytes - b.bytes);
 }
 
