@@ -52,7 +52,7 @@ set(DIAPASON_USES_compare         base dataset traces report)  # old and new mea
 set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
 set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch dataset job report)
 set(DIAPASON_USES_mpi_tune        base domain policy mpi_profile dataset measure search job report job_tune)
-set(DIAPASON_USES_cli_framework   base domain)
+set(DIAPASON_USES_cli_framework   base domain report)
 set(DIAPASON_USES_cli_commands    base domain policy journal job_profile mpi_record mpi_profile rendezvous agree cell_server plugin/client comm launch dataset measure
                                   search model knobs host doctor watch flight_recorder logs env_plan env_tune tune report compare job job_tune mpi_tune
                                   cli/framework)

@@ -24,6 +24,11 @@ void DescribeTool(CommandLine* app) {
       "Sizes are written as 64K, 4M or 4MiB, lists of sizes as 1K,8K or 1K:8M:x2, times as 500ms, "
       "90s, 2m or plain seconds, shares as 5%. Results are printed on standard output, progress "
       "and warnings on standard error.");
+  app->Example("diapason tune -- torchrun --nproc-per-node 8 train.py",
+               "Find, verify and write the fastest configurations for a job");
+  app->Example("diapason run --policy diapason-tuned/policy.conf -- COMMAND",
+               "Run the job with them");
+  app->Example("diapason tune", "Tune this machine without a job, in two minutes");
   app->Example("diapason doctor", "Find problems of this machine that affect collectives");
   app->Example("diapason bench allreduce -g 4", "Time a collective on four ranks");
   app->Example("diapason sweep allreduce -g 4 --sizes 1K:1M:x8",
@@ -41,6 +46,8 @@ void DescribeTool(CommandLine* app) {
   app->Variable("DIAPASON_*",
                 "Settings of the plugin and of this tool; `diapason settings` lists them");
   app->Variable("NO_COLOR", "If set, output is printed without colours");
+  app->Variable("CLICOLOR_FORCE",
+                "If set, and not to 0, output has colours also where it is not a terminal");
 }
 
 // Only the tool's own --json counts, not that of a program that it starts.
@@ -107,9 +114,11 @@ int Main(int argc, char** argv) {
         AddProxy(app, &run);
         app->Heading("About the tool");
         AddSettings(app, &run);
+        AddHelp(app, &run);
         AddMan(app, &run);
         AddCompletion(app, &run);
       });
+  PrepareOutput();
   const Result<int> result = answered >= 0 ? answered : run ? run() : kExitUsage;
   const int status = result.ok() ? result.value() : Fail(result.status());
   FinishJson();

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/interval_text.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -143,6 +144,26 @@ std::string TimeText(double seconds) {
   if (seconds < 0.9995e-3) return Format("{:#.4g} us", seconds * 1e6);
   if (seconds < 0.9995) return Format("{:#.4g} ms", seconds * 1e3);
   return seconds < 999.5 ? Format("{:#.4g} s", seconds) : Format("{:.0f} s", seconds);
+}
+
+std::string TimeFigureText(double median, const Interval& interval, size_t samples) {
+  if (samples < 2) return TimeText(median);
+  // The thresholds of TimeText.
+  const double unit = median < 0.9995e-6   ? 1e9
+                      : median < 0.9995e-3 ? 1e6
+                      : median < 0.9995    ? 1e3
+                                           : 1;
+  const auto text = [&](double seconds) {
+    const double value = seconds * unit;
+    return unit == 1e9 || value >= 9999.5 ? Format("{:.0f}", value) : Format("{:#.4g}", value);
+  };
+  // Four digits of 1000 to 9999 need no point.
+  const auto plain = [&](double seconds) {
+    std::string written = text(seconds);
+    if (written.ends_with('.')) written.pop_back();
+    return written;
+  };
+  return TimeText(median) + " " + IntervalText(plain(interval.low), plain(interval.high), samples);
 }
 
 }  // namespace diapason::dataset

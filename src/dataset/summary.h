@@ -55,5 +55,8 @@ std::string ContextText(const Point& point);
 std::string SizeText(uint64_t bytes);
 // "12.3 us", "4.56 ms".
 std::string TimeText(double seconds);
+// "1.918 ms [1.467, 3.729]": a median, and its interval or range in the same unit; the time alone
+// for one sample. The report's page writes times with the same digits (assets/format.js).
+std::string TimeFigureText(double median, const Interval& interval, size_t samples);
 
 }  // namespace diapason::dataset

@@ -160,7 +160,9 @@ Status ReadReportPolicies(const std::vector<std::string>& files, PageInput* page
                  std::string(LibraryTitle(options.library))));
     }
     if (!policy.ok()) return policy.status();
-    page->policies.push_back({file, std::move(policy).value()});
+    std::error_code ignored;
+    const std::string path = std::filesystem::absolute(file, ignored).lexically_normal().string();
+    page->policies.push_back({file, std::move(policy).value(), path});
   }
   return {};
 }

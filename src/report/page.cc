@@ -152,6 +152,10 @@ std::string LeadText(const PageData& data) {
   const std::string alone = std::any_of(data.maps.begin(), data.maps.end(), FromRecordedCalls)
                                 ? Format(" Note: {}.", policy::kCallsAlone)
                                 : "";
+  if (!data.sentence.empty()) {
+    const std::string end = data.sentence.ends_with('.') ? "" : ".";
+    return text + ". " + data.sentence + end + JournalText(data) + alone;
+  }
   return text + "." + JournalText(data) +
          ComeOf(data, data.headline, data.other_headlines, "collectives") + alone +
          ComeOf(data, data.iterations, data.other_iterations, "whole iterations");

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "dataset/export.h"
@@ -56,7 +57,25 @@ PageHeadline TakeFirst(std::vector<PageHeadline> all, std::vector<PageHeadline>*
   return all.front();
 }
 
-// "NCCL 2.28.9 on 4 ranks": the default title of the page.
+// ", node0 and 3 more, 2026-11-18": where and when, as far as it is known.
+std::string WhereAndWhen(const PageData& data) {
+  std::set<std::string> hosts;
+  double last = 0;
+  for (const PagePlace& place : data.places) {
+    last = std::max(last, place.last);
+    for (const std::string_view host : Split(place.hosts, ',')) {
+      if (!Trim(host).empty()) hosts.emplace(Trim(host));
+    }
+  }
+  std::string text;
+  if (!hosts.empty()) text += ", " + *hosts.begin();
+  if (hosts.size() > 1) text += Format(" and {} more", hosts.size() - 1);
+  const double when = last > 0 ? last : data.made;
+  if (when > 0 && when < 1e11) text += ", " + UtcText(static_cast<time_t>(when), "%Y-%m-%d");
+  return text;
+}
+
+// "NCCL: allreduce, node0, 2026-11-18": the default title of the page.
 std::string MadeTitle(const PageData& data) {
   std::set<std::string> libraries;
   for (const PagePlace& place : data.places) {
@@ -69,8 +88,9 @@ std::string MadeTitle(const PageData& data) {
   const std::string what = collectives.size() == 1  ? *collectives.begin()
                            : collectives.size() > 1 ? Count(collectives.size(), "collective")
                                                     : JournalTitle(data);
-  if (libraries.empty()) return "diapason report: " + what;
-  return Join({libraries.begin(), libraries.end()}, ", ") + ": " + what;
+  const std::string name =
+      libraries.empty() ? "diapason report" : Join({libraries.begin(), libraries.end()}, ", ");
+  return name + ": " + what + WhereAndWhen(data);
 }
 
 // The number of a family determines its colour: families drawn together get different ones, those
@@ -259,7 +279,9 @@ PageData MakePageData(PageInput input) {
   GroupBook groups(&data.groups);
   const std::vector<PagePart> parts = SplitByPlace(std::move(input.contents), &data);
   for (const PagePart& part : parts) {
-    if (!part.verification) AddSearch(part, &configs, &groups, &data);
+    if (part.verification) continue;
+    AddSearch(part, &configs, &groups, &data);
+    AddProgress(part, &groups, &data);
   }
   for (const PagePart& part : parts) {
     if (part.verification) AddVerification(part, &configs, &groups, &data);
@@ -275,6 +297,8 @@ PageData MakePageData(PageInput input) {
   data.iterations =
       TakeFirst(MakeHeadlines(data, dataset::Point::Kind::kIteration), &data.other_iterations);
   data.title = input.title.empty() ? MadeTitle(data) : input.title;
+  data.sentence = input.headline;
+  data.use = UseOf(input.policies, data.samples > 0 && data.simulated == data.samples);
   return data;
 }
 

@@ -32,6 +32,16 @@ struct PageFigure {
   bool known() const { return samples > 0; }
 };
 
+// The distribution of the samples behind a figure: their 0, 10, 25, 50, 75, 90 and 100 % quantiles,
+// in seconds.
+inline constexpr double kSpreadLevels[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
+struct PageSpread {
+  int config = 0;
+  bool verified = false;  // of the verification, else of the search
+  size_t samples = 0;
+  std::vector<double> quantiles;
+};
+
 // A configuration, listed once for the whole page: its index is its number, and determines its
 // colour. Number 0 is the library's own choice.
 struct PageConfig {
@@ -97,6 +107,8 @@ struct PageSize {
   int chosen = -1;         // the choice of the first policy, or else of the data; -1: unknown
   PageFigure lost;         // the default's time over the best's
   PageFigure lost_chosen;  // the chosen one's
+  // Of the default and of the best in the search.
+  std::vector<PageSpread> spreads;
   const PageCell* Find(int config) const;
 };
 
@@ -113,6 +125,16 @@ struct PageVerified {
   std::string verdict;
   // Whether a policy runs it. Without policies, verified configurations count as kept.
   bool kept = true;
+  std::vector<PageSpread> spreads;  // of the default and of the other
+};
+
+// The best known result of a search after some of its samples: the geometric mean, over the sizes
+// that have a default, of the default's time over that of the fastest configuration sampled so far.
+// Configurations count with the median of all their samples.
+struct PageProgress {
+  double seconds = 0;  // since the first sample
+  size_t samples = 0;
+  double gain = 1;
 };
 
 // All sizes of one context.
@@ -127,6 +149,16 @@ struct PageGroup {
   // The policies' choice for every size of the search and the verification; 0: all of them leave it
   // to the library. Of several the first that does not. Empty: no policy is for this library.
   std::map<uint64_t, int> decided;
+  // Every improvement of the search, then its end. Empty: samples without a time of day, or nothing
+  // to compare.
+  std::vector<PageProgress> progress;
+};
+
+// How a policy is used: lines to copy, and a remark.
+struct PageUse {
+  std::string policy;  // its path; "": there is no policy
+  std::vector<std::string> lines;
+  std::string remark;
 };
 
 // A range of sizes with one decision.
@@ -264,6 +296,7 @@ struct PageHeadline {
 
 struct PageData {
   std::string title;
+  std::string sentence;  // of the command that measured; "": LeadText makes one
   std::string version;
   double made = 0;  // seconds since 1970
   size_t samples = 0;
@@ -278,6 +311,7 @@ struct PageData {
   std::vector<PageRun> runs;
   std::vector<PageGroup> groups;  // of collectives and of whole iterations
   std::vector<PageMap> maps;
+  PageUse use;
   std::vector<PageFailure> failures;
   std::vector<PageLearning> learning;
   std::vector<PageJournal> journals;
@@ -289,6 +323,7 @@ struct PageData {
 
 struct PageInput {
   std::string title;
+  std::string headline;  // as in ReportRequest
   double now = 0;
   dataset::StoreContents contents;
   struct Journal {
@@ -299,6 +334,7 @@ struct PageInput {
   struct NamedPolicy {
     std::string name;
     policy::Policy policy;
+    std::string path;  // "": the name is the path
   };
   std::vector<NamedPolicy> policies;
   PageDoctor doctor;
@@ -312,6 +348,7 @@ struct PageLimits {
   size_t rows = 400;     // of each list of runs, failures, variables, journals, differences
   size_t blocks = 6000;  // of learning curves
   size_t text = 400;     // bytes of any single text
+  size_t spreads = 4000;
   PageLimits Smaller() const;
 };
 void LimitPage(const PageLimits& limits, PageData* data);

@@ -120,6 +120,36 @@ void WriteCell(JsonWriter* json, const PageCell& cell) {
   json->EndArray();
 }
 
+// [config, verified, samples, the quantiles...]
+void WriteSpreads(JsonWriter* json, const std::vector<PageSpread>& spreads) {
+  if (spreads.empty()) return;
+  json->Key("spreads");
+  json->BeginArray();
+  for (const PageSpread& spread : spreads) {
+    json->BeginArray();
+    json->Integer(spread.config);
+    json->Integer(spread.verified ? 1 : 0);
+    json->Unsigned(spread.samples);
+    for (const double value : spread.quantiles) json->Number(value * kMicroseconds);
+    json->EndArray();
+  }
+  json->EndArray();
+}
+
+// [seconds, samples, gain] of every step.
+void WriteProgress(JsonWriter* json, const std::vector<PageProgress>& progress) {
+  json->Key("progress");
+  json->BeginArray();
+  for (const PageProgress& step : progress) {
+    json->BeginArray();
+    json->Number(step.seconds);
+    json->Unsigned(step.samples);
+    json->Number(step.gain);
+    json->EndArray();
+  }
+  json->EndArray();
+}
+
 void WriteGroup(JsonWriter* json, const PageGroup& group) {
   const dataset::Point& context = group.context;
   const bool iteration = context.kind == dataset::Point::Kind::kIteration;
@@ -146,6 +176,7 @@ void WriteGroup(JsonWriter* json, const PageGroup& group) {
     json->BeginArray();
     for (const PageCell& cell : size.cells) WriteCell(json, cell);
     json->EndArray();
+    WriteSpreads(json, size.spreads);
   });
   WriteList(json, "verified", group.verified, [&](const PageVerified& one) {
     json->Unsigned("bytes", one.bytes);
@@ -157,7 +188,9 @@ void WriteGroup(JsonWriter* json, const PageGroup& group) {
     json->Bool("kept", one.kept);
     const auto decided = group.decided.find(one.bytes);
     json->Integer("runs", decided == group.decided.end() ? -1 : decided->second);
+    WriteSpreads(json, one.spreads);
   });
+  WriteProgress(json, group.progress);
 }
 
 void WriteDecision(JsonWriter* json, const PageDecision& decision) {
@@ -325,6 +358,12 @@ std::string PageJson(const PageData& data) {
     WriteList(&json, name, *list,
               [&](const PageHeadline& headline) { WriteHeadline(&json, headline); });
   }
+  json.Key("use");
+  json.BeginObject();
+  json.Text("policy", data.use.policy);
+  json.Texts("lines", data.use.lines);
+  json.Text("remark", data.use.remark);
+  json.EndObject();
   WriteConfigs(&json, data);
   WritePlaces(&json, data);
   WriteList(&json, "groups", data.groups,

@@ -30,6 +30,8 @@ void Shorten(size_t limit, const char* noun, std::vector<Row>* rows, PageData* d
 
 void CutTexts(size_t limit, PageData* data) {
   Cut(limit, &data->title);
+  Cut(4 * limit, &data->use.policy);
+  Cut(8 * limit, &data->use.lines);
   Cut(limit, &data->notes);
   for (PageConfig& config : data->configs) {
     for (std::string* text :
@@ -171,6 +173,26 @@ void LimitBlocks(size_t limit, PageData* data) {
       Format("of the learning curves one block in {} is drawn, to keep this file small", step));
 }
 
+// Distributions of later contexts go first.
+void LimitSpreads(size_t limit, PageData* data) {
+  size_t left = limit;
+  bool cut = false;
+  const auto take = [&](std::vector<PageSpread>* spreads) {
+    if (spreads->size() <= left) {
+      left -= spreads->size();
+      return;
+    }
+    spreads->clear();
+    cut = true;
+  };
+  for (PageGroup& group : data->groups) {
+    for (PageVerified& one : group.verified) take(&one.spreads);
+    for (PageSize& size : group.sizes) take(&size.spreads);
+  }
+  if (cut)
+    data->notes.push_back("some distributions of samples are left out, to keep this file small");
+}
+
 // Removes configurations without references.
 void DropConfigs(PageData* data) {
   std::vector<int> numbers(data->configs.size(), -1);
@@ -180,8 +202,12 @@ void DropConfigs(PageData* data) {
       for (PageSize& size : group.sizes) {
         if (size.chosen >= 0) visit(&size.chosen);
         for (PageCell& cell : size.cells) visit(&cell.config);
+        for (PageSpread& spread : size.spreads) visit(&spread.config);
       }
-      for (PageVerified& verified : group.verified) visit(&verified.config);
+      for (PageVerified& verified : group.verified) {
+        visit(&verified.config);
+        for (PageSpread& spread : verified.spreads) visit(&spread.config);
+      }
       for (auto& [bytes, decided] : group.decided) visit(&decided);
     }
     for (PageMap& map : data->maps) {
@@ -209,13 +235,14 @@ void DropConfigs(PageData* data) {
 
 PageLimits PageLimits::Smaller() const {
   const auto less = [](size_t value, size_t least) { return std::max(value * 3 / 4, least); };
-  return {less(cells, 50), less(rows, 5), less(blocks, 50), less(text, 40)};
+  return {less(cells, 50), less(rows, 5), less(blocks, 50), less(text, 40), less(spreads, 0)};
 }
 
 void LimitPage(const PageLimits& limits, PageData* data) {
   LimitGroups(limits.rows, data);
   LimitCells(limits.cells, data);
   LimitBlocks(limits.blocks, data);
+  LimitSpreads(limits.spreads, data);
   Shorten(limits.rows, "failure", &data->failures, data);
   Shorten(limits.rows, "run", &data->runs, data);
   Shorten(limits.rows, "variable", &data->variables, data);

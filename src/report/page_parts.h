@@ -53,8 +53,15 @@ std::vector<PagePart> SplitByPlace(dataset::StoreContents contents, PageData* da
 // The ratio of `time` to `other`; both must be known.
 PageFigure RatioOf(const PageFigure& time, const PageFigure& other);
 
+// REQUIRES: not empty.
+PageSpread SpreadOf(int config, bool verified, const std::vector<double>& seconds);
+
 void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
 void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* groups, PageData* data);
+// How the best known result of the search changed with time, by context.
+void AddProgress(const PagePart& part, GroupBook* groups, PageData* data);
+// How the first policy is used.
+PageUse UseOf(const std::vector<PageInput::NamedPolicy>& policies, bool simulated);
 // The maps of the policies, then of the choices of the data; then the loss at each size.
 void AddMaps(const std::vector<PageInput::NamedPolicy>& policies, ConfigBook* configs,
              PageData* data);

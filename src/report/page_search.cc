@@ -14,6 +14,16 @@ PageFigure TimeOf(const dataset::ConfigSummary& entry) {
   return {entry.seconds.size(), entry.median, entry.interval};
 }
 
+// The default and the best, if those are two.
+void AddSpreads(const dataset::ConfigGroup& measured, ConfigBook* configs, PageSize* size) {
+  for (const dataset::ConfigSummary& entry : measured.entries) {
+    if (!entry.fine() || entry.seconds.empty()) continue;
+    const int config = configs->NumberOf(entry.point);
+    if (config != 0 && config != size->cells.front().config) continue;
+    size->spreads.push_back(SpreadOf(config, false, entry.seconds));
+  }
+}
+
 // Whether the data support a change to the fastest, and how certain that is.
 void Judge(const dataset::ConfigGroup& group, PageSize* size) {
   const PageCell* const standard = size->Find(0);
@@ -51,6 +61,7 @@ void AddSearch(const PagePart& part, ConfigBook* configs, GroupBook* groups, Pag
     }
     if (size.cells.empty()) continue;
     Judge(measured, &size);
+    AddSpreads(measured, configs, &size);
     data->groups[group].sizes.push_back(std::move(size));
   }
 }

@@ -18,10 +18,15 @@ struct PageSide {
   std::map<VerifyRound, double> seconds;
   size_t failures = 0;
 
-  PageFigure Time() const {
-    if (seconds.empty()) return {};
+  std::vector<double> All() const {
     std::vector<double> all;
     for (const auto& [round, one] : seconds) all.push_back(one);
+    return all;
+  }
+
+  PageFigure Time() const {
+    if (seconds.empty()) return {};
+    const std::vector<double> all = All();
     return {all.size(), Median(all), MedianInterval95(all)};
   }
 };
@@ -258,6 +263,11 @@ void AddVerification(const PagePart& part, ConfigBook* configs, GroupBook* group
         verified.verdict = side.failures > 0 ? "failed" : "left alone";
       } else {
         verified.tuned = side.Time();
+        for (const auto& [number, one] : {std::pair(0, &standard), std::pair(config, &side)}) {
+          if (!one->seconds.empty()) {
+            verified.spreads.push_back(SpreadOf(number, true, one->All()));
+          }
+        }
         verified.gain = GainOf(standard, side);
         verified.verdict = VerdictOf(verified.gain, side.failures + standard.failures > 0);
       }

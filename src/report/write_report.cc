@@ -44,6 +44,7 @@ Result<ReportMade> WriteReport(const ReportRequest& request) {
   ReportMade made;
   PageInput page;
   page.title = request.title;
+  page.headline = request.headline;
   page.now = static_cast<double>(WallTimeNs()) * 1e-9;
   Status read = ReadReportInputs(request.inputs, &page, &made.warnings);
   if (read.ok()) read = ReadReportPolicies(request.policies, &page);
@@ -51,7 +52,9 @@ Result<ReportMade> WriteReport(const ReportRequest& request) {
   if (request.doctor) page.doctor = LookAtThisMachine();
   page.notes = made.warnings;
   made.samples = page.contents.records.size();
-  const std::string html = PageHtml(MakePageData(std::move(page)), PageNonce());
+  const PageData data = MakePageData(std::move(page));
+  made.headline = LeadText(data);
+  const std::string html = PageHtml(data, PageNonce());
   made.bytes = html.size();
   const Status written = WriteFileAtomically(request.output, html);
   if (!written.ok()) return written.WithContext("writing the report '" + request.output + "'");

@@ -16,12 +16,15 @@ struct ReportRequest {
   std::vector<std::string> policies;  // for the decision map; may be empty
   std::string output;                 // the HTML file
   std::string title;                  // "": made from the measurements
-  bool doctor = true;                 // include the findings of `doctor` about this machine
+  // The result in sentences, without a full stop at the end; "": made from the measurements.
+  std::string headline;
+  bool doctor = true;  // include the findings of `doctor` about this machine
 };
 
 struct ReportMade {
-  size_t bytes = 0;    // size of the file
-  size_t samples = 0;  // samples shown in it
+  size_t bytes = 0;      // size of the file
+  size_t samples = 0;    // samples shown in it
+  std::string headline;  // the sentences below the page's title
   std::vector<std::string> warnings;
 };
 

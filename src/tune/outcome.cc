@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "tune/session.h"
 
 namespace diapason::tune {
@@ -79,6 +80,41 @@ TuneOutcome::Total TuneOutcome::Weighted() const {
     total.after += line.weight * line.library.median / line.Gain();
   }
   return total;
+}
+
+std::string TuneOutcome::Headline(bool step) const {
+  const size_t tuned = Tuned();
+  const size_t all = lines.size();
+  const size_t late = OutOfTime();
+  const char* const noun = step ? "bucket" : "size";
+  if (Undecided()) return "There was not enough time for a result; " + more + ".";
+  const std::string undecided =
+      late == 0 ? "" : Format("Undecided: {} of {} had no time; {}.", late, Count(all, noun), more);
+  const std::string before = undecided.empty() ? "" : undecided + " ";
+  if (const size_t unsteady = CannotTell(); tuned == 0 && unsteady > 0) {
+    return before + Format(
+                        "Cannot tell: at {} of {} the launches that verify a change differ too "
+                        "much. The library's choices stay unchanged.",
+                        unsteady, Count(all, noun));
+  }
+  if (tuned == 0) {
+    return before + Format(
+                        "{}: verification confirmed no configuration that is faster than the "
+                        "library's own choice. The library's choices stay unchanged.",
+                        late == 0 ? "Nothing to gain" : "Nothing found so far at the others");
+  }
+  std::string text = Format("{} of {} faster", tuned, Count(all, noun));
+  if (!step) {
+    const Changed changed = ChangedGain();
+    text += Format(": {:.2f} x where the policy changes something (geometric mean of {})",
+                   changed.gain, Count(changed.sizes, "verified size"));
+    if (tuned < all) {
+      text += Format(", {:.2f} x over all {}; the others are left to the library", MeanGain(), all);
+    }
+  } else if (whole.has_value() && !whole->gains.empty()) {
+    text += Format(": the iteration is {:.2f} x as fast, verified", whole->gain);
+  }
+  return text + (undecided.empty() ? "" : ". " + undecided);
 }
 
 }  // namespace diapason::tune

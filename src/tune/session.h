@@ -135,6 +135,9 @@ struct TuneOutcome {
     double gain = 1;
   };
   Changed ChangedGain() const;
+  // The result in one or more sentences, the same in the terminal and in the report. A gain in it
+  // was verified. `step`: what was tuned is a whole iteration.
+  std::string Headline(bool step) const;
   // The time of all calls by their weights, before and after; only where there are weights.
   struct Total {
     double before = 0;

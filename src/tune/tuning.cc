@@ -40,7 +40,8 @@ Result<TuneFiles> PrepareFolder(const std::string& output) {
 
 // The policy in all forms, and the report. Only the policy is worth failing for. What an earlier
 // run has written is not thrown away.
-Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFiles* files) {
+Status WriteFiles(const TuneOutcome& outcome, const TuneGoal& goal, const TuningEvents& events,
+                  TuneFiles* files) {
   const std::filesystem::path folder(files->folder);
   const Result<std::string> before = ReadFile(files->policy, policy::kMostBytes);
   if (before.ok() && before.value() != outcome.policy_text) {
@@ -61,6 +62,7 @@ Status WriteFiles(const TuneOutcome& outcome, const TuningEvents& events, TuneFi
   request.inputs = {files->store};
   request.policies = {files->policy};
   request.output = files->report;
+  request.headline = outcome.Headline(goal.step.has_value());
   const Result<report::ReportMade> report = report::WriteReport(request);
   if (!report.ok()) {
     Warn(events, "the report was not written: " + report.status().message());
@@ -168,7 +170,7 @@ Result<TuningResult> Lead(const TuningRequest& request, const TuneGround& ground
     result.files = OnlySamples(files);
     return result;
   }
-  RETURN_IF_ERROR(WriteFiles(result.outcome, events, &files));
+  RETURN_IF_ERROR(WriteFiles(result.outcome, result.goal, events, &files));
   result.files = files;
   return result;
 }

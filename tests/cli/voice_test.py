@@ -166,7 +166,7 @@ class VoiceTest(unittest.TestCase):
     def test_those_that_show_print_json(self) -> None:
         """All but those that only write files or start programs."""
         without = {(), ("policy", "convert"), ("policy", "env"), ("journal", "export"), ("launch",), ("serve",),
-                   ("data", "import"), ("data", "export"), ("data", "merge"), ("settings",), ("man",), ("completion",)}
+                   ("data", "import"), ("data", "export"), ("data", "merge"), ("settings",), ("help",), ("man",), ("completion",)}
         for path, text in self.each():
             if text.commands and not text.arguments and path != ("doctor",) or path in without:
                 continue

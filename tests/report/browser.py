@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
 import urllib.error
@@ -34,6 +35,26 @@ def missing() -> str:
     """What is not here; empty where all is."""
     absent = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"no {' and no '.join(absent)} on this machine" if absent else ""
+
+
+def axe_source() -> str:
+    """The script of axe-core: $AXE_CORE, or downloaded by npm; empty where neither is there."""
+    given = os.environ.get("AXE_CORE", "")
+    if given:
+        return Path(given).read_text()
+    if shutil.which("npm") is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="diapason-axe-") as folder:
+        try:
+            done = subprocess.run(["npm", "pack", "axe-core@4", "--silent", "--fetch-retries=0", "--fetch-timeout=20000"], cwd=folder, capture_output=True, timeout=120)
+        except subprocess.TimeoutExpired:
+            return ""
+        packs = list(Path(folder).glob("*.tgz"))
+        if done.returncode != 0 or not packs:
+            return ""
+        with tarfile.open(packs[0]) as pack:
+            file = pack.extractfile("package/axe.min.js")
+            return file.read().decode() if file else ""
 
 
 class Browser:
@@ -128,6 +149,11 @@ class Browser:
 
     def js(self, script: str, *arguments):
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def wait_for(self, expression: str):
+        """What a promise becomes."""
+        script = f"const done = arguments[arguments.length - 1]; ({expression}).then(done, (error) => done({{ error: String(error) }}));"
+        return self._call("POST", "/execute/async", {"script": script, "args": []})
 
     def settle(self) -> None:
         """Until what was asked for is drawn: two frames."""

@@ -6,16 +6,20 @@ Exit status 77 where there is no browser.
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import re
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import browser  # noqa: E402
@@ -144,7 +148,7 @@ class PageTest(unittest.TestCase):
     def test_draws_what_the_data_say(self):
         self.open(self.files.small)
         sections = self.page.js("return [...document.querySelectorAll('main > section')].map((one) => one.id)")
-        self.assertEqual(sections, ["summary", "gains", "curves", "map", "regret", "iterations", "learning", "trust", "failures", "machine", "raw"])
+        self.assertEqual(sections, ["picture", "map", "use", "summary", "gains", "curves", "spread", "progress", "regret", "iterations", "learning", "trust", "failures", "machine", "raw"])
         links = self.page.js("return [...document.querySelectorAll('#toc a')].map((one) => one.getAttribute('href').slice(1))")
         self.assertEqual(links, sections)
         tree = f"c{self.config('tree/ll')}"
@@ -370,7 +374,7 @@ class PageTest(unittest.TestCase):
         self.open(self.files.two)
         summary = self.text("#summary")
         self.assertIn("With nccl 2.28.9", summary)
-        self.assertIn("20.0×", self.text("#summary .hero"))
+        self.assertIn("20.02×", self.text("#summary .hero"))
         self.assertIn("rccl 2.22.3, MI300X: 1.25× verified", summary)
         self.assertNotIn("fresh", self.text("body"))
 
@@ -390,7 +394,7 @@ class PageTest(unittest.TestCase):
     def test_regret_has_one_unit(self):
         self.open(self.files.two)
         shown = self.page.js("return [...document.querySelectorAll('#regret tbody tr')].map((row) => row.cells[4].innerText)")
-        self.assertTrue(any("20.0×" in one for one in shown), shown)
+        self.assertTrue(any("20.04×" in one for one in shown), shown)
         self.assertFalse(any("%" in one for one in shown), shown)
 
     def test_the_legend_has_the_lines_of_the_plot(self):
@@ -406,7 +410,8 @@ class PageTest(unittest.TestCase):
     def test_few_samples_have_no_interval(self):
         self.open(self.files.few)
         hero = self.text("#summary .hero")
-        self.assertIn("no 95 % interval: fewer than six samples a size", hero)
+        self.assertIn("not verified", hero)
+        self.assertIn("no 95 % interval: fewer than six samples a size", self.text("#summary .card-notes"))
         self.assertNotIn("95 %:", self.text("#summary") + self.text("#lead"))
         self.assertIn("range of 3 samples", self.text("#summary"))
 
@@ -419,7 +424,8 @@ class PageTest(unittest.TestCase):
 
     def test_ranks_that_chose_differently_are_in_the_summary(self):
         self.open(self.files.apart)
-        self.assertIn("Not the same 4 ranks, 4 calls: the ranks chose differently for 2 of them", self.text("#summary .alarm"))
+        self.assertIn("Not the same", self.text("#summary .alarm"))
+        self.assertIn("4 ranks, 4 calls: the ranks chose differently for 2 of them", self.text("#summary .card-notes"))
         self.assertIn("chose differently", self.text("#lead"))
         gap = self.page.js(
             """return Math.min(...[...document.querySelectorAll('#learning .findings li')].map((one) => one.children[1].getBoundingClientRect().left - one.children[0].getBoundingClientRect().right))"""
@@ -444,7 +450,168 @@ class PageTest(unittest.TestCase):
         self.page.cdp("Emulation.setEmulatedMedia", media="print")
         shown = self.page.js("return ['#toc', '#curves .controls'].map((one) => getComputedStyle(document.querySelector(one)).display)")
         self.assertEqual(shown, ["none", "none"])
+        # Legends stay, with their colours.
+        for legend in ("#curves .legend", "#map .legend", "#picture .keys"):
+            look = "const node = document.querySelector(arguments[0]); return [getComputedStyle(node).display, getComputedStyle(node.querySelector('i, svg')).printColorAdjust, node.getBoundingClientRect().height > 0]"
+            self.assertEqual(self.page.js(look, legend), ["flex", "exact", True], legend)
         self.assertEqual(self.page.js("return getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+
+    def test_opens_with_the_picture_and_how_to_use_it(self):
+        self.open(self.files.small)
+        sizes = len(stores.SMALL_SIZES)
+        self.assertEqual(self.marks("picture"), {"picture-default": sizes, "picture-tuned": sizes})
+        self.assertEqual(self.page.js("return document.querySelectorAll('#picture .area').length"), sizes - 1)
+        self.assertEqual(self.page.js("return [...document.querySelectorAll('#picture .note-text')].map((one) => one.textContent)"), ["1.25×"] * 4)
+        self.assertIn("Verified: both took turns", self.text("#picture"))
+        self.assertIn("tuned, verified", self.text("#picture .keys"))
+        lines = self.page.js("return [...document.querySelectorAll('#use pre')].map((one) => one.textContent)")
+        self.assertEqual(lines, [str(self.files.policy), f"diapason run --policy {self.files.policy} -- COMMAND"])
+        # The title has the host and the day.
+        self.assertRegex(self.page.js("return document.title"), r"^NCCL: allreduce, node0, \d{4}-\d\d-\d\d$")
+        self.open(self.files.few)
+        self.assertIn("not verified", self.text("#picture"))
+        self.assertIn("not verified", self.text("#lead"))
+        self.assertIsNone(self.page.js("return document.getElementById('use')"))
+
+    def test_lines_are_copied(self):
+        self.open(self.files.small)
+        self.page.js("window.copied = []; navigator.clipboard.writeText = (text) => { window.copied.push(text); return Promise.resolve(); }")
+        self.press("#use .line:last-of-type .copy", "Copy")
+        self.page.settle()
+        self.assertEqual(self.page.js("return window.copied"), [f"diapason run --policy {self.files.policy} -- COMMAND"])
+        self.assertEqual(self.text("#use .line:last-of-type .copy"), "Copied")
+
+    def test_distribution_and_history(self):
+        self.open(self.files.small)
+        self.assertEqual(self.page.js("return document.querySelectorAll('#spread .spread').length"), 2 * len(stores.SMALL_SIZES))
+        text = self.point_at("#spread .spread[data-config='0']")
+        times = sorted(stores.small_time(1024) * stores.wobble(i) * 1e6 for i in range(stores.ROUNDS))
+        for part in ("1 KiB: library default", f"fastest {time_text(times[0])}", f"slowest {time_text(times[-1])}", "n = 10, verification"):
+            self.assertIn(part, text)
+        self.assertRegex(self.text("#progress [data-role=best]"), r"^1\.\d\d× was found after .* in the search\.$")
+
+    def drag(self, selector: str, start: float, end: float) -> None:
+        """From one share of the width of an element to another."""
+        box = self.page.js("const node = document.querySelector(arguments[0]); node.scrollIntoView({ block: 'center', behavior: 'instant' }); const box = node.getBoundingClientRect(); return [box.left, box.top, box.width, box.height]", selector)
+        self.page.settle()
+        x = [box[0] + box[2] * share for share in (start, end)]
+        y = box[1] + box[3] / 2
+        for kind, at in (("mousePressed", x[0]), ("mouseMoved", (x[0] + x[1]) / 2), ("mouseMoved", x[1]), ("mouseReleased", x[1])):
+            self.page.cdp("Input.dispatchMouseEvent", type=kind, x=at, y=y, button="left", buttons=1, clickCount=1)
+        self.page.settle()
+
+    def test_the_link_has_the_view(self):
+        self.open(self.files.small)
+        sizes = len(stores.SMALL_SIZES)
+        self.drag("#picture svg", 0.02, 0.6)
+        shown = self.marks("picture")["picture-tuned"]
+        self.assertLess(shown, sizes)
+        self.assertGreater(shown, 1)
+        self.press("#curves .segments button", "Bus bandwidth")
+        self.press("#curves .segments button", "All tried")
+        self.press("#curves .chip", "library default, search")
+        self.press("button#theme", "Dark")
+        self.press("#toc a", "Regret")
+        link = self.page.js("return location.href")
+        marks = self.marks("curves")
+        self.page.js("location.href = 'about:blank'")
+        self.page._call("POST", "/url", {"url": link})
+        self.page.settle()
+        self.assertEqual(self.marks("picture")["picture-tuned"], shown)
+        self.assertEqual(self.marks("curves"), marks)
+        self.assertIn("Bus bandwidth, GB/s", self.text("#curves .plot"))
+        self.assertEqual(self.page.js("return document.documentElement.dataset.theme"), "dark")
+        self.assertLess(abs(self.page.js("return document.getElementById('regret').getBoundingClientRect().top")), 200)
+        self.press("#picture .tool", "Whole range")
+        self.assertEqual(self.marks("picture")["picture-tuned"], sizes)
+        self.assertNotIn("zoom.picture", self.page.js("return location.hash"))
+        # Keys zoom as well; nonsense in a link does no harm.
+        self.page.js("document.querySelector('#picture svg').focus()")
+        self.page.cdp("Input.dispatchKeyEvent", type="keyDown", key="+", text="+")
+        self.page.settle()
+        self.assertLess(self.marks("picture")["picture-tuned"], sizes)
+        self.page.js("location.href = 'about:blank'")
+        self.page._call("POST", "/url", {"url": self.files.small.resolve().as_uri() + "#context=99&zoom.picture=x~y&metric=<b>&map=-7&%E0%A4%A&hidden=%00"})
+        self.page.settle()
+        self.assertEqual(self.marks("picture")["picture-tuned"], sizes)
+
+    def saved(self, section: str, kind: str) -> bytes:
+        for old in self.page.downloads.iterdir():
+            old.unlink()
+        self.press(f"#{section} .tool", kind)
+        end = time.monotonic() + 600
+        while not (found := list(self.page.downloads.glob("*." + kind.lower()))):
+            self.assertLess(time.monotonic(), end, "nothing was downloaded")
+            time.sleep(0.05)
+        return found[0].read_bytes()
+
+    def test_pictures_are_saved(self):
+        self.open(self.files.small)
+        for name in ("picture", "map", "spread"):
+            svg = ElementTree.fromstring(self.saved(name, "SVG"))
+            self.assertTrue(svg.tag.endswith("svg"))
+            # Its colours are in it, not in the page.
+            used = {node.get("fill") for node in svg.iter()} | {node.get("stroke") for node in svg.iter()}
+            self.assertFalse([one for one in used if one and "var(" in one and "soft" not in one and "line" not in one and "surface" not in one], used)
+            self.assertTrue(any(one and one.startswith("rgb") for one in used))
+            png = self.saved(name, "PNG")
+            self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+            width, height = struct.unpack(">II", png[16:24])
+            shown = self.page.js("return document.querySelector(arguments[0]).getAttribute('viewBox').split(' ').map(Number)", f"#{name} .plot svg, #{name} .map svg")
+            self.assertEqual([width, height], [2 * shown[2], 2 * shown[3]])
+            # Not an empty sheet: the picture has many different rows.
+            colours = self.page.js(
+                """const done = atob(arguments[0]); return new Set(done).size""", base64.b64encode(png).decode())
+            self.assertGreater(colours, 100)
+
+    def test_variants_differ_in_more_than_shade(self):
+        self.open(self.files.few)
+        self.press("#curves .segments button", "All tried")
+        looks = self.page.js(
+            """const configs = JSON.parse(document.getElementById('data').textContent).configs;
+            return [...document.querySelectorAll('#curves .series')].filter((one) => /^c[1-9]/.test(one.dataset.series)).map((one) => {
+              const config = configs[Number(one.dataset.series.slice(1))];
+              const path = one.querySelector('path:not(.mark)'), mark = one.querySelector('.mark');
+              return [config[1] + '/' + config[2], [path && path.getAttribute('stroke-dasharray'), mark.tagName, (mark.getAttribute('d') || '').split('L').length, path && path.getAttribute('stroke')].join()]; })""")
+        families: dict[str, list[str]] = {}
+        for family, look in looks:
+            families.setdefault(family, []).append(look)
+        several = [one for one in families.values() if len(one) > 1]
+        self.assertTrue(several)
+        for looks in several:
+            self.assertEqual(len(looks), len(set(looks)), looks)
+            self.assertGreater(len({look.rsplit(",", 1)[0] for look in looks}), 1, "only the shade differs")
+
+    def test_the_terminal_writes_the_same_digits(self):
+        at = Path(self.files.folder.name)
+        done = subprocess.run([TOOL, "data", "show", at / "small.db", "--all", "--format", "csv"], stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+        terminal = set(re.findall(r"\b\d+\.?\d* (?:us|ms)\b", done.stdout))
+        self.open(self.files.small)
+        page = self.page.js(
+            """const table = document.querySelector('#raw table'); for (let more = document.querySelector('#raw .more'); !more.hidden;) more.click();
+            return [...table.tBodies[0].rows].filter((row) => row.cells[0].textContent === 'search' && !/library default|tree.ll/.test(row.textContent)).map((row) => [...row.cells].map((one) => one.textContent).find((text) => /^[\\d.]+ (µs|ms) /.test(text)))""")
+        # The terminal counts the samples of the verification with those of the search: others than these two have none.
+        self.assertGreater(len(page), 8)
+        for text in page:
+            value, unit = text.split(" ")[:2]
+            self.assertIn(f"{value} {unit.replace('µ', 'u')}", terminal)
+        # And the same sentence.
+        again = at / "again.html"
+        done = subprocess.run([TOOL, "report", at / "small.db", "--policy", self.files.policy, "-o", again, "--no-doctor"], stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+        self.open(again)
+        self.assertEqual(done.stdout.splitlines()[1], self.page.js("return document.getElementById('lead').textContent"))
+
+    def test_axe_finds_nothing(self):
+        source = browser.axe_source()
+        if not source:
+            self.skipTest("axe-core is not installed and cannot be downloaded")
+        for path, name in ((self.files.small, "light"), (self.files.small, "dark"), (self.files.apart, "light")):
+            self.scheme(name)
+            self.open(path)
+            self.page.js("for (const one of document.querySelectorAll('details')) one.open = true")
+            self.page.js(source + "; window.axe = axe;")
+            found = self.page.wait_for("axe.run(document, { resultTypes: ['violations'] })")
+            self.assertEqual([(one["id"], one["help"], [node["target"] for node in one["nodes"]][:3]) for one in found["violations"]], [], f"{path.name} {name}")
 
     def test_a_large_store_stays_small(self):
         at = Path(self.files.folder.name)

@@ -56,6 +56,16 @@ class JobPageTest(unittest.TestCase):
         text = (Path(self.folder.name) / f"{name}.html").read_text()
         return json.loads(re.search(r'id="data" nonce="nonce">(.*?)</script>', text, re.S).group(1))
 
+    def test_axe_finds_nothing(self):
+        source = browser.axe_source()
+        if not source:
+            self.skipTest("axe-core is not installed and cannot be downloaded")
+        for name in ("faster", "pairs", "undecided"):
+            self.open(name)
+            self.page.js(source + "; window.axe = axe;")
+            found = self.page.wait_for("axe.run(document, { resultTypes: ['violations'] })")
+            self.assertEqual([(one["id"], one["help"], [node["target"] for node in one["nodes"]][:3]) for one in found["violations"]], [], name)
+
     def text(self, selector: str) -> str:
         return self.page.js("const node = document.querySelector(arguments[0]); return node ? node.innerText : null", selector)
 

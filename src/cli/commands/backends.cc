@@ -48,6 +48,7 @@ void AddBackends(CommandLine* parent, CommandAction* run) {
   CommandLine* command = parent->AddCommand(
       "backends", "List the backends that can run collectives on this host, and why others cannot");
   command->AddJson(*json);
+  command->AddFormat();
   command->Example("diapason backends", "Show the version and the devices of each backend");
   command->ExitStatus(kExitFailed, "only the simulated cluster works on this host");
   command->SeeAlso({"doctor", "bench"});

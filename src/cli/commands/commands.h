@@ -39,6 +39,7 @@ void AddDoctor(CommandLine* parent, CommandAction* run);
 void AddLogs(CommandLine* parent, CommandAction* run);
 void AddWatch(CommandLine* parent, CommandAction* run);
 void AddProxy(CommandLine* parent, CommandAction* run);
+void AddHelp(CommandLine* parent, CommandAction* run);
 void AddMan(CommandLine* parent, CommandAction* run);
 void AddCompletion(CommandLine* parent, CommandAction* run);
 

@@ -36,7 +36,7 @@ Result<int> WriteAll(const ManAsked& asked) {
 }
 
 // Checked in the callback: an unknown command is a usage error.
-const CommandInfo* FindPage(const ManAsked& asked) {
+const CommandInfo* FindNamed(const ManAsked& asked) {
   const CommandInfo* command = asked.tool.get();
   for (const std::string& word : asked.words) {
     std::vector<std::string> names;
@@ -53,12 +53,38 @@ const CommandInfo* FindPage(const ManAsked& asked) {
   return command;
 }
 
+std::vector<std::string> CommandNames(const CommandInfo& tool) {
+  std::vector<std::string> names;
+  for (const CommandInfo* one : tool.Shown()) names.push_back(one->name());
+  return names;
+}
+
 int PrintOne(const ManAsked& asked, const CommandInfo& command) {
-  std::fputs(ManPage(*asked.tool, command, kVersion).c_str(), stdout);
+  WriteOut(ManPage(*asked.tool, command, kVersion));
   return kExitFine;
 }
 
 }  // namespace
+
+void AddHelp(CommandLine* parent, CommandAction* run) {
+  auto asked = std::make_shared<ManAsked>();
+  asked->tool = parent->info();
+  CommandLine* command =
+      parent->AddCommand("help", "Print the help text of the tool or of a command");
+  command
+      ->AddOption("COMMAND", asked->words,
+                  "Words of the command, such as `env check`; without any, the tool itself")
+      ->Words(CommandNames(*asked->tool));
+  command->Example("diapason help tune", "The same as `diapason tune --help`");
+  command->SeeAlso({"man"});
+  command->Callback([asked, run] {
+    const CommandInfo* const named = FindNamed(*asked);
+    *run = [asked, named] {
+      WriteOut(HelpText(*named, TerminalColumns()));
+      return kExitFine;
+    };
+  });
+}
 
 void AddMan(CommandLine* parent, CommandAction* run) {
   auto asked = std::make_shared<ManAsked>();
@@ -80,7 +106,7 @@ void AddMan(CommandLine* parent, CommandAction* run) {
       throw UsageError{"", "--all writes every page; remove '" + asked->words.front() +
                                "' from the command line"};
     }
-    const CommandInfo* const page = FindPage(*asked);
+    const CommandInfo* const page = FindNamed(*asked);
     *run = [asked, page] {
       return asked->folder.empty() ? PrintOne(*asked, *page) : WriteAll(*asked);
     };
@@ -103,10 +129,11 @@ void AddCompletion(CommandLine* parent, CommandAction* run) {
   const std::shared_ptr<CommandInfo> tool = parent->info();
   command->Callback([shell, tool, run] {
     *run = [shell, tool] {
+      FillWords(tool.get());
       const std::string text = *shell == "bash"  ? BashCompletion(*tool)
                                : *shell == "zsh" ? ZshCompletion(*tool)
                                                  : FishCompletion(*tool);
-      std::fputs(text.c_str(), stdout);
+      WriteOut(text);
       return kExitFine;
     };
   });

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdio>
 #include <functional>
 #include <string>
 
 #include "base/status.h"
 #include "base/text.h"
+#include "cli/framework/output.h"
 
 namespace diapason::cli {
 
@@ -20,11 +20,11 @@ inline constexpr int kExitWarnings = 3;
 inline constexpr int kExitErrors = 4;
 inline constexpr int kExitInterrupted = 130;  // Ctrl-C
 
-// Formats, and prints to standard output. main() reports an output that cannot be written.
+// Formats, and prints to standard output by WriteOut. main() reports an output that cannot be
+// written.
 template <typename... T>
 void PrintOut(fmt::format_string<T...> format, T&&... arguments) {
-  const std::string text = FormatArguments(format, fmt::make_format_args(arguments...));
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  WriteOut(FormatArguments(format, fmt::make_format_args(arguments...)));
 }
 
 // What a command does; returns its exit status. An error is printed, and ends with kExitFailed.
@@ -43,10 +43,5 @@ void Complain(const std::string& text, const std::string& hint);
 // command failed before it printed any. Only one rank of a job may call ExpectJson(true).
 void ExpectJson(bool expected);
 void FinishJson();
-
-// Whether standard output is a terminal and NO_COLOR is not set.
-bool ColoursOn();
-// Width of the terminal; 80 if standard output is not a terminal.
-int TerminalColumns();
 
 }  // namespace diapason::cli

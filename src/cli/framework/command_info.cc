@@ -37,6 +37,13 @@ const CommandInfo* CommandInfo::Find(std::string_view wanted) const {
   return nullptr;
 }
 
+void FillWords(CommandInfo* tool) {
+  for (OptionInfo& option : tool->options) {
+    if (option.make_words) option.words = option.make_words();
+  }
+  for (const auto& below : tool->below) FillWords(below.get());
+}
+
 std::vector<const CommandInfo*> AllCommands(const CommandInfo& tool) {
   std::vector<const CommandInfo*> all;
   Collect(tool, &all);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct OptionInfo {
   std::string fallback;            // default value as shown; "" if there is none or `text` names it
   std::string bounds;              // "1 to 4096"
   std::vector<std::string> words;  // values offered by completion
+  std::function<std::vector<std::string>()> make_words;  // the same, made by FillWords
   std::vector<std::string> not_with;
   std::vector<std::string> needs;
   bool required = false;
@@ -87,6 +89,9 @@ std::string HelpText(const CommandInfo& command, int columns);
 // A man page in the man(7) macros, and its name: "diapason-env-check".
 std::string ManPage(const CommandInfo& tool, const CommandInfo& command, std::string_view version);
 std::string ManPageName(const CommandInfo& command);
+
+// Makes the words of options that have `make_words`, of all commands. Completion scripts need it.
+void FillWords(CommandInfo* tool);
 
 // Completion scripts for the three shells.
 std::string BashCompletion(const CommandInfo& tool);

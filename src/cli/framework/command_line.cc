@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/framework/command.h"
 #include "cli/framework/mistakes.h"
+#include "cli/framework/output.h"
 
 namespace diapason::cli {
 namespace {
@@ -79,6 +80,10 @@ Option* Option::TypeName(const std::string& name) {
 }
 Option* Option::Words(std::vector<std::string> words) {
   info()->words = std::move(words);
+  return this;
+}
+Option* Option::WordsFrom(std::function<std::vector<std::string>()> make) {
+  info()->make_words = std::move(make);
   return this;
 }
 Option* Option::Excludes(Option* other) {
@@ -236,6 +241,19 @@ Option* CommandLine::AddOutput(std::string& value, const std::string& text) {
   CLI::Option* const option = app_->add_option(names, take, text);
   option->check(Validator(NotWithoutName(info_)))->check(Validator(NoDash(info_)));
   return Keep(option, names, "FILE", text);
+}
+
+Option* CommandLine::AddFormat() {
+  Option* const format =
+      AddOption("--format", AskedFormat(),
+                "How tables are printed. text: as wide as the terminal, with everything else; "
+                "markdown, csv: the tables alone, complete")
+          ->TypeName("NAME")
+          ->Check(OneOf({"text", "markdown", "csv"}))
+          ->ShowDefault();
+  const bool json = std::any_of(info_->options.begin(), info_->options.end(),
+                                [](const OptionInfo& one) { return one.Name() == "--json"; });
+  return json ? format->Excludes(FindOption("--json")) : format;
 }
 
 Option* CommandLine::FindOption(const std::string& name) {

@@ -45,6 +45,8 @@ class Option {
   Option* TypeName(const std::string& name);
   // Values that completion offers; other values are accepted as well.
   Option* Words(std::vector<std::string> words);
+  // The same for words that take time to make: they are made for completion scripts alone.
+  Option* WordsFrom(std::function<std::vector<std::string>()> make);
   Option* Excludes(Option* other);
   Option* Needs(Option* other);
   Option* Expect(int least, int most);
@@ -99,6 +101,9 @@ class CommandLine {
   Option* AddQuiet(bool& value,
                    const std::string& text = "Do not print progress on standard error");
   Option* AddOutput(std::string& value, const std::string& text);
+  // --format: how tables are printed, and that only tables are. Not beside --json, if that has
+  // been added before.
+  Option* AddFormat();
   // Returns an option that was added before.
   Option* FindOption(const std::string& name);
 

@@ -1,13 +1,10 @@
 #include "cli/framework/progress_line.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
-#include "base/text.h"
+#include "cli/framework/output.h"
 
 namespace diapason::cli {
 namespace {
@@ -15,12 +12,6 @@ namespace {
 constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kPlainLine{5};
 constexpr int kBar = 24;
-
-int Width() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
-  return 120;
-}
 
 }  // namespace
 
@@ -30,8 +21,7 @@ ProgressLine::ProgressLine(std::string command, bool quiet)
 ProgressLine::~ProgressLine() { Clear(); }
 
 void ProgressLine::Clear() {
-  if (drawn_) std::fprintf(stderr, "\r\033[K");
-  drawn_ = false;
+  if (!quiet_ && terminal_) EraseLine();
 }
 
 bool ProgressLine::Due() {
@@ -45,14 +35,13 @@ bool ProgressLine::Due() {
 void ProgressLine::Show(double share, const std::string& text) {
   if (quiet_) return;
   if (!terminal_) {
-    std::fprintf(stderr, "diapason: %s: %s\n", command_.c_str(), text.c_str());
+    WriteError("diapason: " + command_ + ": " + text + "\n");
     return;
   }
   const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * kBar);
   const std::string line = "[" + std::string(static_cast<size_t>(full), '#') +
                            std::string(static_cast<size_t>(kBar - full), '.') + "] " + text;
-  std::fprintf(stderr, "\r\033[K%.*s", Width() - 1, line.c_str());
-  drawn_ = true;
+  DrawLine(line);
 }
 
 }  // namespace diapason::cli

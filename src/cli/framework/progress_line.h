@@ -6,12 +6,12 @@
 namespace diapason::cli {
 
 // Progress of a long command on standard error: a bar that is redrawn on a terminal, otherwise a
-// plain line every few seconds. Prints nothing if quiet.
+// plain line every few seconds. Prints nothing if quiet. Everything that is printed through
+// output.h erases the bar first.
 class ProgressLine {
  public:
   // `command` is the prefix of plain lines: "diapason: sweep: ...".
   ProgressLine(std::string command, bool quiet);
-  // Erases the bar.
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -20,7 +20,7 @@ class ProgressLine {
   bool Due();
   // `share`: completed fraction, 0 to 1.
   void Show(double share, const std::string& text);
-  // Erases the bar, so that the caller can print something else.
+  // Erases the bar.
   void Clear();
 
  private:
@@ -28,7 +28,6 @@ class ProgressLine {
   std::string command_;
   bool quiet_;
   bool terminal_;
-  bool drawn_ = false;
   Clock::time_point next_{};
 };
 

@@ -141,7 +141,7 @@ class Reader {
 int ReadCommandLine(int argc, char** argv, const std::string& text,
                     const std::function<void(CommandLine* app)>& declare) {
   CLI::App app(text, "diapason");
-  app.set_version_flag("--version", std::string("diapason ") + kVersion);
+  app.set_version_flag("-V,--version", std::string("diapason ") + kVersion);
   auto info = std::make_shared<CommandInfo>();
   info->path = {"diapason"};
   info->text = text;
@@ -149,7 +149,7 @@ int ReadCommandLine(int argc, char** argv, const std::string& text,
   help.names = {"-h", "--help"};
   help.text = "Print this text and exit";
   OptionInfo version;
-  version.names = {"--version"};
+  version.names = {"-V", "--version"};
   version.text = "Print the version and exit";
   info->options = {help, version};
   CommandLine line(&app, info);
@@ -162,7 +162,7 @@ int ReadCommandLine(int argc, char** argv, const std::string& text,
     app.parse(reader.CutProgram(argc, argv), argv);
   } catch (const CLI::CallForHelp&) {
     reader.FindCommand();
-    std::fputs(HelpText(reader.command(), TerminalColumns()).c_str(), stdout);
+    WriteOut(HelpText(reader.command(), TerminalColumns()));
     return kExitFine;
   } catch (const CLI::CallForVersion& asked) {
     PrintOut("{}\n", asked.what());

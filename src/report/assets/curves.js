@@ -4,10 +4,11 @@ const MANY = 9;
 const CROWD = 30;
 
 // As in the plot: a line, a dashed one, or marks alone.
-function lineMark(kind, colour, dash) {
+function lineMark(kind, colour, dash, marker) {
   const mark = shape('svg', { class: 'line-mark', width: 22, height: 10, viewBox: '0 0 22 10', 'aria-hidden': 'true' });
   if (kind !== 'tried') mark.append(shape('line', { x1: 0, x2: 22, y1: 5, y2: 5, stroke: colour, 'stroke-width': kind === 'config' ? 2 : 3, 'stroke-dasharray': dash }));
-  else mark.append(shape('circle', { cx: 11, cy: 5, r: 3.8, fill: 'var(--surface)', stroke: colour, 'stroke-width': 1.8 }));
+  if (kind === 'config') mark.append(markOf(marker, 11, 5, 3, { fill: colour, stroke: colour }));
+  if (kind === 'tried') mark.append(shape('circle', { cx: 11, cy: 5, r: 3.8, fill: 'var(--surface)', stroke: colour, 'stroke-width': 1.8 }));
   return mark;
 }
 
@@ -16,11 +17,17 @@ function curvesSection() {
   const node = section('curves', 'Time and bandwidth by size',
     'Medians with 95 % intervals; of fewer than six samples, their range. Hover, or walk with the arrow keys, for configuration, interval and samples. Search and verification are runs of their own: compare within one of them.');
   contextControls(node);
-  const view = { metric: 'time', source: 'all', algorithm: '', protocol: '', which: 'winners', hidden: new Set() };
+  const view = { metric: recalled('metric', 'time', ['time', 'busbw']), source: recalled('source', 'all', ['all', 'verification', 'search']), algorithm: recalled('algorithm', ''),
+    protocol: recalled('protocol', ''), which: recalled('which', 'winners', ['winners', 'all']), hidden: new Set(recalled('hidden', '').split(',').filter(Boolean)) };
+  const DEFAULTS = { metric: 'time', source: 'all', algorithm: '', protocol: '', which: 'winners' };
+  const keep = () => {
+    for (const name of Object.keys(DEFAULTS)) remember(name, view[name], DEFAULTS[name]);
+    remember('hidden', [...view.hidden].join(','), '');
+  };
   const controls = el('div', { class: 'controls' });
   const legend = el('div', { class: 'legend', role: 'group', 'aria-label': 'Configurations' });
   node.append(controls);
-  const plot = makePlot(node, 'Time or bandwidth by message size');
+  const plot = makePlot(node, 'Time or bandwidth by message size', 'curves');
   node.append(legend, el('p', { class: 'note', 'data-role': 'count' }));
 
   // Lines as { id, config, name, kind, points: [{ bytes, time, config }] }.
@@ -74,11 +81,13 @@ function curvesSection() {
       if (!all.includes(view[name])) view[name] = '';
       return all.length > 1 ? control(title, select([['', 'all'], ...all.map((word) => [word, word])], view[name], (value) => {
         view[name] = value;
+        keep();
         draw();
       })) : '';
     };
     const change = (name) => (value) => {
       view[name] = value;
+      keep();
       draw();
     };
     controls.replaceChildren(
@@ -98,14 +107,18 @@ function curvesSection() {
     const busbw = view.metric === 'busbw' && group.bus > 0;
     const value = (bytes, us) => (busbw ? bandwidth(group, bytes, us) : us);
     const colourOf = (line) => (line.kind === 'tuned' ? css('--accent') : line.kind === 'tried' ? css('--muted') : configColour(line.config));
-    const dashOf = (line) => (line.id === 'c0' && group.verified.length && view.source === 'all' ? '5 4' : undefined);
+    // Variants of one algorithm and protocol, such as channel counts, differ in shade, dash and mark.
+    const DASHES = [undefined, '7 3', '2 3', '9 3 2 3'];
+    const variantOf = (line) => (line.kind === 'config' ? DATA.configs[line.config].variant : 0);
+    const dashOf = (line) => (line.id === 'c0' && group.verified.length && view.source === 'all' ? '5 4' : DASHES[variantOf(line) % DASHES.length]);
+    const markerOf = (line) => MARKERS[variantOf(line) % MARKERS.length];
     const shown = lines.filter((line) => !view.hidden.has(line.id));
     const series = shown.map((line) => ({
       id: line.id, name: line.name, of: line, line: line.kind !== 'tried', colour: colourOf(line),
       // The more lines there are, the fainter: the default and the chosen configuration stand out.
       width: line.kind === 'config' ? (shown.length > CROWD ? 1 : 1.4) : 2.6,
       opacity: line.kind !== 'config' || shown.length <= MANY ? 1 : shown.length > CROWD ? 0.35 : 0.65,
-      dash: dashOf(line),
+      dash: dashOf(line), marker: markerOf(line),
       bars: line.kind !== 'config' || shown.length <= MANY, radius: line.kind === 'config' ? (shown.length > CROWD ? 1.8 : 2.8) : 3.8,
       points: line.points.map((point) => ({
         x: point.bytes, y: value(point.bytes, point.time[1]), figure: point.time, config: point.config,
@@ -134,9 +147,10 @@ function curvesSection() {
       'aria-pressed': String(!view.hidden.has(line.id)), onclick: () => {
         if (view.hidden.has(line.id)) view.hidden.delete(line.id);
         else view.hidden.add(line.id);
+        keep();
         draw();
         legend.querySelector(`[data-series="${line.id}"]`).focus();
-      } }, lineMark(line.kind, colourOf(line), dashOf(line)), line.name));
+      } }, lineMark(line.kind, colourOf(line), dashOf(line), markerOf(line)), line.name));
     legend.replaceChildren(...chips.reverse());
     const samples = group.sizes.reduce((sum, size) => sum + size.cells.reduce((all, cell) => all + cell.time[0], 0), 0);
     const rounds = group.verified.reduce((sum, one) => sum + (one.tuned ? one.tuned[0] : 0) + (one.standard ? one.standard[0] : 0), 0);

@@ -1,14 +1,15 @@
-// Formats figures. Times are in microseconds.
+// Formats figures. Times are in microseconds. The terminal writes the same digits: TimeText and
+// TimeFigureText of src/dataset/summary.cc, and two decimals of a gain.
 function digits(value, count) {
   const text = value.toPrecision(count);
   return text.includes('e') ? String(Math.round(value)) : text;
 }
 
 function timeText(us) {
-  if (us < 0.9995) return digits(us * 1e3, 3) + ' ns';
+  if (us < 0.9995) return (us * 1e3).toFixed(0) + ' ns';
   if (us < 999.5) return digits(us, 4) + ' µs';
   if (us < 999.5e3) return digits(us / 1e3, 4) + ' ms';
-  return digits(us / 1e6, 4) + ' s';
+  return us < 999.5e6 ? digits(us / 1e6, 4) + ' s' : (us / 1e6).toFixed(0) + ' s';
 }
 
 function shortTime(us) {
@@ -41,8 +42,11 @@ function rateText(value) {
   return (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(3)) + ' GB/s';
 }
 
+function gainText(value) {
+  return value.toFixed(2);
+}
 function timesText(value) {
-  return value.toFixed(value < 10 ? 2 : 1) + '×';
+  return gainText(value) + '×';
 }
 function percentText(value) {
   const percent = value * 100;
@@ -52,7 +56,7 @@ function percentText(value) {
 function timeInterval(figure) {
   if (figure[0] < 2) return 'one sample';
   const unit = figure[1] < 0.9995 ? 1e3 : figure[1] < 999.5 ? 1 : figure[1] < 999.5e3 ? 1e-3 : 1e-6;
-  return between(figure, (value) => digits(value * unit, 4));
+  return between(figure, (value) => (unit === 1e3 ? (value * unit).toFixed(0) : digits(value * unit, 4)));
 }
 // "[1.2, 1.3]", a 95 % interval; "(1.2 to 1.3)", the range of fewer than six samples.
 function between(figure, text) {
@@ -67,6 +71,9 @@ function fileName(path, others) {
 }
 function count(number, noun) {
   return number.toLocaleString('en') + ' ' + noun + (number === 1 ? '' : 's');
+}
+function durationText(seconds) {
+  return seconds < 10 ? seconds.toFixed(1) + ' s' : seconds < 120 ? Math.round(seconds) + ' s' : Math.floor(seconds / 60) + ' min ' + Math.round(seconds % 60) + ' s';
 }
 function dateText(seconds) {
   return seconds > 0 ? new Date(seconds * 1e3).toISOString().slice(0, 16).replace('T', ' ') + ' UTC' : 'unknown';

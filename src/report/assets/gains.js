@@ -10,14 +10,14 @@ function gainsSection() {
     node.append(el('p', { class: 'note', 'data-role': 'not-kept' }, tag('not kept'), ' (grey in the plot): verified, but not what the policy runs at this size. It is not in the summary’s figures.'));
   }
   contextControls(node);
-  const plot = makePlot(node, 'Verified gain by message size');
+  const plot = makePlot(node, 'Verified gain by message size', 'gains');
   // If each collective occurs once, its name is enough.
   const named = new Set(groups.map((group) => group.collective)).size === groups.length;
   const columns = [
     named ? { title: 'Collective', value: (row) => row.group.collective } : { title: 'Context', wrap: true, value: (row) => groupText(row.group) },
     { title: 'Size', number: true, value: (row) => row.bytes, text: (row) => bytesText(row.bytes) },
     { title: 'Verdict', value: (row) => row.verdict, node: (row) => tag(row.verdict, VERDICTS[row.verdict]) },
-    figureColumn('Gain', (row) => row.gain, (value) => value.toFixed(3)),
+    figureColumn('Gain', (row) => row.gain, gainText),
     figureColumn('Library default', (row) => row.standard, timeText),
     figureColumn('Tuned', (row) => row.tuned, timeText),
     { title: 'Rounds', number: true, value: (row) => (row.gain ? row.gain[0] : row.standard ? row.standard[0] : 0) },
@@ -40,7 +40,7 @@ function gainsSection() {
       tip(bytes, here, near) {
         const one = near.point.one;
         return tipTable(`${bytesText(bytes)}: ${configName(one.config)}`, [
-          [configColour(one.config), 'gain', timesText(one.gain[1]), between(one.gain, (value) => value.toFixed(3)), 'n = ' + one.gain[0]],
+          [configColour(one.config), 'gain', timesText(one.gain[1]), between(one.gain, gainText), 'n = ' + one.gain[0]],
           [configColour(0), 'library default', timeText(one.standard[1]), timeInterval(one.standard), 'n = ' + one.standard[0]],
           [one.kept ? css('--accent') : css('--muted'), one.kept ? 'tuned' : 'tried', timeText(one.tuned[1]), timeInterval(one.tuned), 'n = ' + one.tuned[0]],
         ], 0, one.kept ? one.verdict : `${one.verdict}: the policy ${one.runs > 0 ? 'runs ' + configName(one.runs) + ' here' : 'leaves this size to the library'}`);

@@ -14,7 +14,7 @@ function iterationsSection() {
     })),
   ]).filter(Boolean);
   const box = el('div', { class: 'plot' });
-  node.append(box);
+  node.append(box, pictureTools(box, 'Whole iterations'));
   const table = makeTable(node, [
     { title: 'Workload', wrap: true, long: true, value: (row) => row.group.workload || row.group.label },
     { title: 'Around', wrap: true, value: (row) => row.group.collective + ' ' + bytesText(row.bytes) },
@@ -23,7 +23,7 @@ function iterationsSection() {
     { title: 'From', value: (row) => row.source },
     figureColumn('Step', (row) => row.time, timeText),
     { title: 'Samples', number: true, value: (row) => row.time[0] },
-    figureColumn('Gain', (row) => row.gain, (value) => value.toFixed(3)),
+    figureColumn('Gain', (row) => row.gain, gainText),
     { title: 'Verdict', value: (row) => row.verdict, node: (row) => (row.verdict ? tag(row.verdict, VERDICTS[row.verdict]) : '') },
   ], 'Iterations', 'narrow');
   const draw = () => {

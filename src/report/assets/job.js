@@ -7,7 +7,7 @@ function resultSection() {
   if (DATA.gain) {
     const cards = el('div', { class: 'cards' });
     const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
-    card('hero', timesText(DATA.gain.value), `as fast as with the library's default: 95 %, ${DATA.gain.low.toFixed(3)} to ${DATA.gain.high.toFixed(3)}, for the mean of launches to come`);
+    card('hero', timesText(DATA.gain.value), `as fast, 95 %: ${gainText(DATA.gain.low)} to ${gainText(DATA.gain.high)}`);
     const unit = DATA.unit === 'launch' ? 'a launch' : 'an iteration';
     card('', timeText(DATA.gain.defaultUs), unit + ' with the default');
     card('', timeText(DATA.gain.tunedUs), unit + ' tuned');
@@ -17,7 +17,7 @@ function resultSection() {
   }
   if (DATA.metric) node.append(el('h3', {}, 'Metric'), el('p', {}, DATA.metric));
   node.append(el('dl', { class: 'facts' }, DATA.facts.flatMap(([name, text]) => [el('dt', {}, name), el('dd', {}, text)])));
-  if (DATA.use) node.append(el('h3', {}, 'How to use it'), el('pre', {}, DATA.use));
+  if (DATA.use) node.append(el('h3', {}, 'Use it'), copyLine(DATA.use.trim(), 'what uses the policy'));
   if (DATA.notes.length) node.append(el('h3', {}, 'Good to know'), el('ul', { class: 'note' }, DATA.notes.map((note) => el('li', {}, note))));
   return node;
 }
@@ -53,7 +53,7 @@ function drawGains(box, rows, label, series) {
   box.replaceChildren(picture);
 }
 
-const gainText = (row) => (row.gain > 0 ? el('span', {}, row.gain.toFixed(3), ' ', el('small', {}, `[${row.low.toFixed(3)}, ${row.high.toFixed(3)}]`)) : '–');
+const gainNode = (row) => (row.gain > 0 ? el('span', {}, row.gain.toFixed(3), ' ', el('small', {}, `[${row.low.toFixed(3)}, ${row.high.toFixed(3)}]`)) : '–');
 
 function verifiedSection() {
   if (DATA.verified.length === 0) return null;
@@ -74,7 +74,7 @@ function verifiedSection() {
   onTheme(draw);
   makeTable(node, [
     { title: 'Launch', number: true, value: (row) => row.launch },
-    { title: 'Gain', number: true, value: (row) => row.gain, node: gainText },
+    { title: 'Gain', number: true, value: (row) => row.gain, node: gainNode },
     { title: 'Default', number: true, value: (row) => row.defaultUs, text: (row) => timeText(row.defaultUs) },
     { title: 'Tuned', number: true, value: (row) => row.tunedUs, text: (row) => timeText(row.tunedUs) },
     pairs ? { title: 'Beside launch', number: true, value: (row) => row.defaultLaunch } : { title: 'Changes', number: true, value: (row) => row.changes },
@@ -101,7 +101,7 @@ function triedSection() {
     onTheme(draw);
     makeTable(node, [
       { title: 'Configuration', wrap: true, value: (row) => row.config },
-      { title: 'Gain', number: true, value: (row) => row.gain, node: gainText },
+      { title: 'Gain', number: true, value: (row) => row.gain, node: gainNode },
       { title: context.byLaunches ? 'Launches' : 'Blocks', number: true, value: (row) => row.blocks },
       { title: '', value: (row) => (row.chosen ? best : ''), node: (row) => (row.chosen ? tag(best, context.kept ? 'good' : '') : '') },
     ], 'Tried: ' + context.label).show(context.tried);

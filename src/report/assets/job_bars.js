@@ -79,7 +79,7 @@ function barsSection() {
   const node = section('iteration', 'Where an iteration goes', DATA.barsNote);
   const box = el('div', { class: 'plot' });
   const legend = el('div', { class: 'keys' });
-  node.append(box, legend);
+  node.append(box, pictureTools(box, 'Time of one iteration'), legend);
   const draw = () => {
     drawBars(box);
     barLegend(legend);

@@ -1,5 +1,6 @@
 // Builds the page of a tuned job.
 function startJob() {
+  readLink();
   startTheme();
   const main = document.getElementById('content');
   const titles = [];
@@ -14,7 +15,8 @@ function startJob() {
     slot.replaceWith(node);
     titles.push([node.id, title]);
   }
-  document.getElementById('toc').append(el('ol', {}, titles.map(([id, title]) => el('li', {}, el('a', { href: '#' + id }, title)))));
+  document.getElementById('toc').append(el('ol', {}, titles.map(([id, title]) => el('li', {}, sectionLink(id, title)))));
   document.getElementById('foot').append(`Written by diapason ${DATA.version}, ${dateText(DATA.made)}. This file needs no network: everything it shows is inside it. Intervals are 95 % intervals.`);
+  followLink();
 }
 startJob();

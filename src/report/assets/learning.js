@@ -32,7 +32,7 @@ function drawLearning(node) {
     }))));
   }
   node.append(note);
-  const plot = makePlot(node, 'Ratio to the default by epoch');
+  const plot = makePlot(node, 'Ratio to the default by epoch', 'learning');
   const table = makeTable(node, [
     { title: 'Configuration', value: (row) => configName(row.config), node: (row) => configNode(row.config) },
     { title: 'State', value: (row) => row.state, node: (row) => (row.state ? tag(row.state, row.state === 'in use' ? 'good' : '') : '') },

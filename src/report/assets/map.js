@@ -4,20 +4,21 @@ const NARROWEST = 9; // pixels of a decision
 function mapSection() {
   if (!DATA.maps.some((map) => map.rows.length)) return null;
   const node = section('map', 'Decision map', 'What runs at which size. Hatched: left to the library. Hover, or walk with Tab, for the row of the policy, its gain and why.');
-  const view = { map: 0 };
+  const view = { map: Math.max(0, Math.min(DATA.maps.length - 1, Number(recalled('map', '0')) || 0)) };
   const controls = el('div', { class: 'controls' });
   const head = el('p', { class: 'note' });
   const box = el('div', { class: 'map' });
   const legend = el('div', { class: 'legend' });
   const name = (map) => map.name ? fileName(map.name, DATA.maps.map((one) => one.name)) : 'What the data support (best measured)';
   if (DATA.maps.length > 1) {
-    controls.append(control('Policy', select(DATA.maps.map((map, at) => [at, name(map), map.name]), 0, (at) => {
+    controls.append(control('Policy', select(DATA.maps.map((map, at) => [at, name(map), map.name]), view.map, (at) => {
       view.map = Number(at);
+      remember('map', at, 0);
       draw();
     })));
     node.append(controls);
   }
-  node.append(head, box, legend);
+  node.append(head, box, pictureTools(box, 'Decision map'), legend);
 
   function domainOf(map) {
     const ends = map.rows.flatMap((row) => [
@@ -30,7 +31,7 @@ function mapSection() {
     const end = one.last === null ? 'any size' : bytesText(one.last + 1).endsWith('iB') ? 'below ' + bytesText(one.last + 1) : bytesText(one.last);
     const range = map.name && one.first === one.last ? `exactly ${bytesText(one.first)}` : map.name ? `${one.first > 0 ? bytesText(one.first) : '0'} to ${end}`
       : one.first === one.last ? bytesText(one.first) : `${bytesText(one.first)} to ${bytesText(one.last)}, as measured`;
-    const proofs = one.proofs.slice(0, 12).map((proof) => [null, bytesText(proof.bytes), timesText(proof.gain[1]), between(proof.gain, (value) => value.toFixed(2)), 'n = ' + proof.gain[0], proof.verified ? 'verified' : 'search']);
+    const proofs = one.proofs.slice(0, 12).map((proof) => [null, bytesText(proof.bytes), timesText(proof.gain[1]), between(proof.gain, gainText), 'n = ' + proof.gain[0], proof.verified ? 'verified' : 'search']);
     const box = tipTable(configName(one.config), proofs, -1, one.proofs.length > 12 ? `and ${one.proofs.length - 12} more sizes` : '');
     box.insertBefore(el('div', {}, `${row.label}, ${range}`), box.children[1]);
     box.append(el('span', { class: 'row' }, one.why));

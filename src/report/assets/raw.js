@@ -42,12 +42,14 @@ function rawSection() {
   const rows = rawRows();
   if (rows.length === 0) return null;
   const node = section('raw', 'All figures', 'Medians of all samples with their 95 % intervals. The gain is the default’s time over this one’s.');
-  const view = { text: '', collective: '', source: '' };
+  const view = { text: recalled('filter', ''), collective: '', source: '' };
   const shown = el('span', { class: 'muted', 'data-role': 'shown' });
   const filter = el('input', { type: 'search', placeholder: 'for example: tree ll 64 KiB', 'aria-label': 'Filter rows by words', oninput: () => {
     view.text = filter.value.trim().toLowerCase();
+    remember('filter', view.text, '');
     draw();
   } });
+  filter.value = view.text;
   const words = (get) => [...new Set(rows.map(get))].sort();
   const pick = (title, name, all) => (all.length > 1 ? control(title, select([['', 'all'], ...all.map((word) => [word, word])], '', (value) => {
     view[name] = value;
@@ -65,9 +67,9 @@ function rawSection() {
     figureColumn('Median', (row) => row.time, timeText),
     { title: 'Bus bandwidth', number: true, value: (row) => (row.group.bus > 0 ? bandwidth(row.group, row.bytes, row.time[1]) : null),
       text: (row) => (row.group.bus > 0 ? rateText(bandwidth(row.group, row.bytes, row.time[1])) : '–') },
-    figureColumn('Gain', (row) => row.gain, (value) => value.toFixed(3)),
+    figureColumn('Gain', (row) => row.gain, gainText),
     { title: '', value: (row) => (row.best ? 'best' : row.tie ? 'tie' : row.dropped ? 'not kept' : ''), node: (row) => (row.best ? tag('best', 'good') : row.tie ? tag('tie') : row.dropped ? tag('not kept') : '') },
-  ], 'All figures');
+  ], 'Table of all figures');
   const hay = (row) => (row.hay = row.hay || [row.source, groupText(row.group), bytesText(row.bytes), row.bytes, configName(row.config)].join(' ').toLowerCase());
   const draw = () => {
     const wanted = view.text.split(/\s+/).filter(Boolean);

@@ -5,7 +5,7 @@ function regretSection() {
   const node = section('regret', 'Regret and confidence',
     'How much more time the default, and what was chosen, take than the best configuration measured in the search. Hollow: the intervals overlap, so the data do not tell them apart. Intervals are cautious: both sides at their worst.');
   contextControls(node);
-  const plot = makePlot(node, 'Time lost against the best measured, by message size');
+  const plot = makePlot(node, 'Time lost against the best measured, by message size', 'regret');
   const legend = el('div', { class: 'legend' });
   node.append(legend);
   const lost = (figure) => figure && [figure[0], figure[1] - 1, figure[2] - 1, figure[3] - 1];

@@ -1,10 +1,10 @@
 // The data, and the reader's selections. Figures are [samples, median, low, high].
 const DATA = JSON.parse(document.getElementById('data').textContent);
-const state = { group: 0, listeners: [] };
+const state = { group: 0, first: 0, listeners: [] };
 
 function prepareData() {
   DATA.configs = DATA.configs.map((one) => ({ text: one[0], algorithm: one[1], protocol: one[2], channels: one[3],
-    segment: one[4], environment: one[5], family: one[6], shade: 0.5 }));
+    segment: one[4], environment: one[5], family: one[6], shade: 0.5, variant: 0 }));
   // Full paths of policies are shown on hover only.
   for (const config of DATA.configs) [config.full, config.text] = [config.text, config.text.replace(/=\/\S*\/(?=[^/\s])/g, '=')];
   // Shades of a family, by channels.
@@ -15,7 +15,10 @@ function prepareData() {
   }
   for (const members of families.values()) {
     const order = members.sort((a, b) => a.channels - b.channels || a.segment - b.segment || (a.text < b.text ? -1 : 1));
-    order.forEach((config, at) => (config.shade = order.length > 1 ? at / (order.length - 1) : 0.5));
+    order.forEach((config, at) => {
+      config.shade = order.length > 1 ? at / (order.length - 1) : 0.5;
+      config.variant = at;
+    });
   }
   for (const group of DATA.groups) {
     for (const size of group.sizes) {
@@ -50,6 +53,7 @@ function groupText(group) {
 
 function choose(group) {
   state.group = DATA.groups.indexOf(group);
+  remember('context', state.group, state.first);
   for (const listener of state.listeners) listener();
 }
 

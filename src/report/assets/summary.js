@@ -2,12 +2,12 @@
 const FEW = 6; // samples have no 95 % interval
 
 function intervalText(headline, figure) {
-  if (headline.tooFew === 0) return `95 %: ${figure[2].toFixed(2)} to ${figure[3].toFixed(2)}`;
+  if (headline.tooFew === 0) return `95 %: ${gainText(figure[2])} to ${gainText(figure[3])}`;
   return `no 95 % interval: ${headline.tooFew === headline.sizes ? '' : headline.tooFew + ' of ' + headline.sizes + ' with '}fewer than six ${headline.verified ? 'rounds' : 'samples'} a size`;
 }
 function worstText(headline) {
   const gain = headline.worstGain;
-  return (gain[0] > 1 && gain[0] < FEW ? `range of ${gain[0]} ${headline.verified ? 'rounds' : 'samples'} ` : '') + between(gain, (value) => value.toFixed(2));
+  return (gain[0] > 1 && gain[0] < FEW ? `range of ${gain[0]} ${headline.verified ? 'rounds' : 'samples'} ` : '') + between(gain, gainText);
 }
 
 // The other libraries: never pooled with the first, a line each.
@@ -18,49 +18,64 @@ function otherLines(headlines, what) {
       : headline.leftAlone > 0 ? `${headline.leftText} of ${what} left to the library${headline.onlyDefault === headline.leftAlone ? '; nothing else was measured' : ''}` : `${count(headline.unverified, 'size')} changed, not verified`)));
 }
 
+// Cards with a number and a few words each; a sentence that belongs to a card stands below them.
+function makeCards(id) {
+  const cards = el('div', { class: 'cards', id: id || null });
+  const notes = el('ul', { class: 'note card-notes' });
+  const card = (kind, value, label, note) => {
+    cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, label)));
+    if (note) notes.append(el('li', {}, note));
+  };
+  return { card: card, done: () => el('div', {}, cards, notes.children.length ? notes : '') };
+}
+
 // Results of the journals, the ranks' agreement first.
 function journalCards() {
-  const cards = el('div', { class: 'cards', id: 'journal-cards' });
-  const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
+  const { card, done } = makeCards('journal-cards');
   const one = DATA.agreement;
-  if (one) card('hero' + (one.compared && !one.agree ? ' alarm' : ''), one.agree ? 'Agreed' : one.compared ? 'Not the same' : 'Cannot tell', one.verdict);
+  if (one) card('hero' + (one.compared && !one.agree ? ' alarm' : ''), one.agree ? 'Agreed' : one.compared ? 'Not the same' : 'Cannot tell', 'choices of the ranks', one.verdict);
   const sum = (name) => DATA.journals.reduce((all, journal) => all + journal[name], 0);
   card('', String(DATA.journals.length), `${DATA.journals.length === 1 ? 'journal' : 'journals'} of ${count(new Set(DATA.journals.map((journal) => journal.host)).size, 'host')}`);
   for (const [name, text] of [['decisions', 'decisions'], ['runs', 'calls that ran'], ['rewards', 'rewards']]) if (sum(name) > 0) card('', sum(name).toLocaleString('en'), text);
   const changed = DATA.learning.filter((learning) => learning.arms.some((arm) => arm.config !== 0 && arm.state === 'in use')).length;
-  if (DATA.learning.length) card('', `${changed} of ${DATA.learning.length}`, `${DATA.learning.length === 1 ? 'context' : 'contexts'} learned ended with something else than the library's default`);
-  return cards;
+  if (DATA.learning.length) card('', `${changed} of ${DATA.learning.length}`, `${DATA.learning.length === 1 ? 'context' : 'contexts'} changed`, `Of ${count(DATA.learning.length, 'context')} learned, ${changed} ended with something else than the library's default.`);
+  return done();
 }
+
 function headlineCards(headline, what) {
-  const cards = el('div', { class: 'cards' });
-  const card = (kind, value, text) => cards.append(el('div', { class: 'card ' + kind }, el('b', {}, value), el('span', {}, text)));
+  const { card, done } = makeCards();
   const interval = (figure) => intervalText(headline, figure);
   const gain = headline.gain;
   if (headline.sizes > 0) {
-    const rounds = `(${interval(gain)}; ${count(gain[0], headline.verified ? 'round' : 'sample')})`;
-    const name = headline.verified ? 'verified gain' : 'gain in the search, not verified';
-    card('hero', timesText(gain[1]), headline.sizes === 1 ? `${name} of ${what}: ${headline.worst} ${bytesText(headline.worstBytes)} ${rounds}`
-      : `${name}, geometric mean of ${headline.changedText} ${headline.byPolicy ? 'that the policy changes' : 'changed'} ${rounds}`);
+    const rounds = `${interval(gain)}; ${count(gain[0], headline.verified ? 'round' : 'sample')}`;
+    const name = headline.verified ? 'Verified gain' : 'Gain in the search, not verified';
+    card('hero', timesText(gain[1]), headline.verified ? 'verified gain' : 'in the search, not verified',
+      headline.sizes === 1 ? `${name} of ${what}: ${headline.worst} ${bytesText(headline.worstBytes)} (${rounds}).`
+        : `${name} of ${what}: geometric mean of ${headline.changedText} ${headline.byPolicy ? 'that the policy changes' : 'changed'} (${rounds}).`);
   }
   if (headline.byPolicy) {
     policyCards(headline, what, card, interval);
   } else if (headline.sizes > 1) {
     judgedCards(headline, card);
-    card('', String(headline.leftAlone), `${headline.leftText.replace(/^\S+ /, '')} left to the library`);
-    card('', timesText(headline.worstGain[1]), `worst: ${headline.worst} ${bytesText(headline.worstBytes)} ${worstText(headline)}`);
+    card('', String(headline.leftAlone), 'left to the library', `${headline.leftText} left to the library.`);
+    worstCard(headline, card);
   } else if (headline.sizes === 0 && headline.leftAlone > 0) {
     const alone = headline.onlyDefault === headline.leftAlone;
     const some = headline.onlyDefault > 0 ? `; at ${headline.onlyDefault} of them nothing else was measured` : '';
-    card('hero', 'Default', alone ? `Nothing else was measured: ${headline.leftText} of ${what} with the library's own choice, and no other to compare it with`
-      : `The data support no change: ${headline.leftText} of ${what} stay with the library's own choice${some}`);
+    card('hero', 'Default', alone ? 'nothing else was measured' : 'no change supported', alone ? `Nothing else was measured: ${headline.leftText} of ${what} with the library's own choice, and no other to compare it with.`
+      : `The data support no change: ${headline.leftText} of ${what} stay with the library's own choice${some}.`);
   }
-  return cards;
+  return done();
+}
+
+function worstCard(headline, card) {
+  card('', timesText(headline.worstGain[1]), 'worst size', `Worst${headline.byPolicy ? ' of what the policy runs' : ''}: ${headline.worst} ${bytesText(headline.worstBytes)}, ${timesText(headline.worstGain[1])} ${worstText(headline)}.`);
 }
 
 // The changed sizes by result.
 function judgedCards(headline, card) {
-  card('', String(headline.improved), `of ${headline.sizes} ${headline.byPolicy ? 'changed ' : ''}clearly faster than the library's default`);
-  if (headline.tooFew > 0) card('', String(headline.tooFew), `not judged: fewer than six ${headline.verified ? 'rounds' : 'samples'}`);
+  card('', `${headline.improved} of ${headline.sizes}`, 'clearly faster');
+  if (headline.tooFew > 0) card('', String(headline.tooFew), 'not judged', `Not judged: ${count(headline.tooFew, 'size')} with fewer than six ${headline.verified ? 'rounds' : 'samples'}.`);
   if (headline.noDifference > 0 || (headline.tooFew === 0 && !headline.byPolicy)) card('', String(headline.noDifference), 'no clear difference');
   if (headline.slower > 0) card('', String(headline.slower), 'clearly slower');
 }
@@ -68,18 +83,17 @@ function judgedCards(headline, card) {
 // Only what the policy runs counts; the rest is left to the library.
 function policyCards(headline, what, card, interval) {
   const tried = headline.notKept > 0 ? `; at ${headline.notKept} of them a change was verified and not kept` : '';
-  if (headline.sizes === 0 && headline.leftAlone > 0) {
-    card('hero', 'Default', `${headline.leftAlone} of ${headline.measuredText} of ${what} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
-  }
+  const left = `${headline.leftAlone} of ${headline.measuredText} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}.`;
+  if (headline.sizes === 0 && headline.leftAlone > 0) card('hero', 'Default', 'left to the library', `Of ${what}, ${left}`);
   if (headline.sizes > 0 && headline.leftAlone > 0) {
-    if (headline.all) card('', timesText(headline.all[1]), `over all ${headline.measuredText} measured: those left to the library count as 1.00 (${interval(headline.all)})`);
+    if (headline.all) card('', timesText(headline.all[1]), 'over all sizes', `${timesText(headline.all[1])} over all ${headline.measuredText} measured: those left to the library count as 1.00 (${interval(headline.all)}).`);
     judgedCards(headline, card);
-    card('', String(headline.leftAlone), `of ${headline.measuredText} measured (search or verification) ${headline.leftAlone === 1 ? 'is' : 'are'} left to the library${tried}`);
+    card('', String(headline.leftAlone), 'left to the library', left);
   } else if (headline.sizes > 1) {
     judgedCards(headline, card);
   }
-  if (headline.unverified > 0) card('', String(headline.unverified), `${headline.unverified === 1 ? 'size' : 'sizes'} changed, but not verified with what the policy runs`);
-  if (headline.sizes > 1) card('', timesText(headline.worstGain[1]), `worst of what the policy runs: ${headline.worst} ${bytesText(headline.worstBytes)} ${worstText(headline)}`);
+  if (headline.unverified > 0) card('', String(headline.unverified), 'not verified', `${count(headline.unverified, 'size')} changed, but not verified with what the policy runs.`);
+  if (headline.sizes > 1) worstCard(headline, card);
 }
 
 function summarySection() {

@@ -10,7 +10,7 @@ function makeTable(host, columns, label, kind) {
     draw();
   } });
   const heads = columns.map((column, at) => el('th', { class: column.number ? 'n' : '', scope: 'col' },
-    el('button', { type: 'button', onclick: () => sort(at) }, column.title)));
+    column.title ? el('button', { type: 'button', onclick: () => sort(at) }, column.title) : el('span', { class: 'unseen' }, 'Remark')));
   const scroll = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label },
     el('table', { class: 'data ' + (kind || '') }, el('thead', {}, el('tr', {}, heads)), body));
   const frame = el('div', { class: 'scroll-frame' }, scroll);
@@ -78,8 +78,9 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
 }
 
-function download(name, type, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: type }));
+// `content`: a text or a blob.
+function download(name, type, content) {
+  const address = URL.createObjectURL(new Blob([content], { type: type }));
   const link = el('a', { href: address, download: name });
   document.body.append(link);
   link.click();

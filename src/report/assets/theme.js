@@ -25,11 +25,14 @@ function setTheme(name) {
 function startTheme() {
   const system = matchMedia('(prefers-color-scheme: dark)');
   let chosen = false;
-  setTheme(system.matches ? 'dark' : 'light');
+  const kept = recalled('theme', '', ['light', 'dark']);
+  chosen = kept !== '';
+  setTheme(kept || (system.matches ? 'dark' : 'light'));
   system.addEventListener('change', () => chosen || setTheme(system.matches ? 'dark' : 'light'));
   document.getElementById('theme').addEventListener('click', () => {
     chosen = true;
     setTheme(theme() === 'dark' ? 'light' : 'dark');
+    remember('theme', theme(), '');
   });
   // Print on white.
   let before = '';

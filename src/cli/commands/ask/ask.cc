@@ -6,6 +6,7 @@
 #include "cli/commands/ask/ask_plugin.h"
 #include "cli/commands/commands.h"
 #include "cli/framework/command_line.h"
+#include "cli/framework/output.h"
 #include "cli/framework/read_by.h"
 #include "cli/framework/words.h"
 #include "domain/library_version.h"
@@ -17,10 +18,10 @@ Result<int> RunAsk(const AskOptions& options) {
   ASSIGN_OR_RETURN(const AskResult result, AskPlugin(options));
   for (const client::LogLine& line : result.log) {
     if (!options.json && (line.warning || options.verbose)) {
-      std::fprintf(stderr, "plugin %s: %s\n", line.warning ? "warns" : "says", line.text.c_str());
+      WriteError(Format("plugin {}: {}\n", line.warning ? "warns" : "says", line.text));
     }
   }
-  std::fputs((options.json ? AskJson(result) : AskText(result)).c_str(), stdout);
+  WriteOut((options.json ? AskJson(result) : AskText(result)));
   return result.refused ? kExitFailed : kExitFine;
 }
 
@@ -91,6 +92,7 @@ void AddAsk(CommandLine* parent, CommandAction* run) {
   ask->AddFlag("-v,--verbose", options->verbose,
                "Print the plugin's whole log, not only its warnings");
   ask->AddJson(options->json);
+  ask->AddFormat();
   ask->Example("diapason ask --policy my.conf --sizes 64K:16M:x4",
                "Show the choices of a policy for allreduce on one node with 8 ranks");
   ask->Example("diapason ask --nodes 2 --ranks 16 --collective allgather",

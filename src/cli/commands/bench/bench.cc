@@ -56,7 +56,8 @@ void PrintFigures(const BenchResult& result) {
 }
 
 Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
-  const bool table = !options.json && !options.csv && !options.figures;
+  const bool all = report::CurrentTableStyle().format != report::TableFormat::kText;
+  const bool table = !options.json && !options.figures && !all;
   std::string heading;
   BenchResult result;
   std::vector<dataset::Sample> samples;
@@ -67,15 +68,15 @@ Result<int> LeadBench(const BenchOptions& options, RankMeasurer* measurer) {
       PrintOut("{}{}", heading.empty() ? "" : "\n", BenchHead(result, name));
       heading = name;
     }
-    std::fputs(BenchLine(row, result.subject.ranks).c_str(), stdout);
+    WriteOut(BenchLine(row, result.subject.ranks));
     std::fflush(stdout);
   };
   const Status measured = MeasureBench(options, measurer, print_row, &result, &samples);
   if (!measured.ok() && result.link_source.empty() && result.rows.empty()) return measured;
-  if (options.json) std::fputs(BenchJson(result).c_str(), stdout);
-  if (options.csv) std::fputs(BenchCsv(result).c_str(), stdout);
+  if (options.json) WriteOut(BenchJson(result));
+  if (all) WriteOut(BenchTable({result}).Text());
   if (options.figures) PrintFigures(result);
-  if (table) std::fputs(BenchTail(result).c_str(), stdout);
+  if (table) WriteOut(BenchTail(result));
   RETURN_IF_ERROR(KeepSamples(options.store, result.subject, samples));
   if (!measured.ok()) return measured;
   return result.Wrong() == 0 ? kExitFine : kExitFailed;
@@ -93,6 +94,16 @@ Result<int> RunBench(const BenchOptions& options) {
     return options.targets.empty() ? LeadBench(options, measurer)
                                    : CompareWithTargets(options, measurer);
   });
+}
+
+// The same mistake as in `--sizes 4M:1K`, and found as early.
+void CheckOrder(const BenchOptions& options) {
+  if (options.to.empty()) return;
+  const Result<uint64_t> from = ParseBytes(options.from);
+  const Result<uint64_t> to = ParseBytes(options.to);
+  if (!from.ok() || !to.ok() || from.value() <= to.value()) return;
+  throw UsageError{"-b, -e", Format("'{}:{}' is reversed; -b is the smallest size, -e the largest",
+                                    options.from, options.to)};
 }
 
 void AddSizeOptions(CommandLine* command, BenchOptions* options) {
@@ -170,7 +181,9 @@ void AddOutputOptions(CommandLine* command, BenchOptions* options) {
   command->AddOption("--targets", options->targets, "File with performance targets to compare with")
       ->TypeName("FILE");
   Option* json = command->AddJson(options->json, "Print JSON, with every round");
-  command->AddFlag("--csv", options->csv, "Print CSV")->Excludes(json);
+  command->AddFlag("--csv", options->csv, "The same as --format csv")
+      ->Excludes(json)
+      ->Excludes(command->AddFormat());
   command->AddInternalFlag("--figures", options->figures);
   AddPolicyOption(command, options);
   command->AddOption("--store", options->store, "Store to add every round to")->TypeName("STORE");
@@ -257,11 +270,13 @@ void AddBench(CommandLine* parent, CommandAction* run) {
         (!options->to.empty() || !options->step.empty() || options->from != "8")) {
       throw UsageError{"--sizes", "cannot be combined with -b, -e and -i"};
     }
+    CheckOrder(*options);
     if (!options->policy.empty() && options->ranks.backend == "all") {
       throw UsageError{"--policy",
                        "a policy is for one library: name a single backend instead of all"};
     }
     CheckAgainstOptions(*options);
+    if (options->csv) AskedFormat() = "csv";
     options->effort.check = options->check != 0;
     if (options->rounds > 0) {
       options->effort.least_rounds = options->effort.most_rounds = options->rounds;

@@ -1,5 +1,3 @@
-#include <cstdio>
-
 #include "base/text.h"
 #include "cli/commands/bench/bench_options.h"
 #include "cli/framework/command.h"
@@ -42,7 +40,7 @@ Result<int> BenchAllBackends(const BenchOptions& options) {
   for (const BackendInfo& backend : Backends()) {
     if (comm::FactsOfBackend(backend.name).simulated) continue;
     if (!backend.usable) {
-      std::fprintf(stderr, "diapason: %s: %s\n", backend.name.c_str(), backend.reason.c_str());
+      WriteError("diapason: " + backend.name + ": " + backend.reason + "\n");
       continue;
     }
     BenchResult result;
@@ -57,17 +55,14 @@ Result<int> BenchAllBackends(const BenchOptions& options) {
     PrintOut("[\n{}]\n", Join(texts, ",\n"));
     return status;
   }
-  if (options.csv) {
-    for (size_t i = 0; i < results.size(); ++i) {
-      const std::string text = BenchCsv(results[i]);
-      std::fputs(text.c_str() + (i == 0 ? 0 : text.find('\n') + 1), stdout);
-    }
+  if (report::CurrentTableStyle().format != report::TableFormat::kText) {
+    WriteOut(BenchTable(results).Text());
     return status;
   }
   if (results.empty()) {
     return Unavailable("no backend works here; `diapason backends` shows why");
   }
-  std::fputs(SideBySide(results).c_str(), stdout);
+  WriteOut(SideBySide(results));
   return status;
 }
 

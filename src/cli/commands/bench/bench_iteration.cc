@@ -166,6 +166,9 @@ void PrintText(const measure::Subject& subject, const IterationSpec& spec,
   PrintOut("iteration  {}, {} on {}, {}\n", spec.preset,
            Count(static_cast<size_t>(subject.ranks), "rank"),
            Count(static_cast<size_t>(subject.nodes), "node"), subject.backend);
+  if (const std::string crowded = measure::CrowdedText(subject); !crowded.empty()) {
+    PrintOut("crowded    {}\n", crowded);
+  }
   PrintOut("buckets    {}, {}\n", BucketsText(spec, subject.library), DataTypeName(spec.type));
   PrintOut("compute    {:.6g} ms per step, overlap {}\n", spec.compute * 1e3,
            spec.overlap ? "on" : "off");
@@ -175,6 +178,7 @@ void PrintText(const measure::Subject& subject, const IterationSpec& spec,
   Table table({"ms", "mean", "p50", "[95 %] or (range)", "p95", "p99"});
   using enum Table::Align;
   table.SetAlign({kLeft, kRight, kRight, kRight, kRight, kRight});
+  table.SetImportance({9, 2, 9, 5, 4, 3});
   AddRow("step", times.steps, &table);
   AddRow("compute alone", times.compute, &table);
   AddRow("communication alone", times.communication, &table);
@@ -337,6 +341,7 @@ void AddBenchIteration(CommandLine* bench, CommandAction* run) {
                   "File to append collType,nBytes,nNodes,nRanks,latency_ms to, one line per step")
       ->TypeName("FILE");
   command->AddJson(options->json, "Print JSON, with the time of every step");
+  command->AddFormat();
   command->AddInternalFlag("--figures", options->figures);
   command->Example("diapason bench iteration ddp -g 4", "Time the steps of data-parallel training");
   command->Example("diapason bench iteration fsdp -g 4 --compute 10ms --overlap off");

@@ -129,7 +129,7 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
       }
       table.Add(std::move(cells));
     }
-    std::fputs(table.Text().c_str(), stdout);
+    WriteOut(table.Text());
     return;
   }
   report::Table table({"pair", "GB/s each way", "spread"});
@@ -140,7 +140,7 @@ void PrintTable(const std::vector<PairFigure>& pairs, const std::vector<RankOnHo
                    members[static_cast<size_t>(pair.second)].name,
                GigabytesText(pair.bandwidth), Format("{:.0f} %", pair.spread * 100)});
   }
-  std::fputs(table.Text().c_str(), stdout);
+  WriteOut(table.Text());
 }
 
 void PrintJson(const measure::Subject& subject, const std::vector<PairFigure>& pairs,
@@ -227,6 +227,7 @@ void AddBenchPairs(CommandLine* bench, CommandAction* run) {
       "Report a link as an outlier if it is slower than usual by more than this share", 0.001,
       0.99);
   command->AddJson(options->json);
+  command->AddFormat();
   AddRankOptions(command, &options->ranks);
   command->Example("diapason bench pairs -g 4", "Find the links that are slower than the others");
   command->Example("srun -N 16 --ntasks-per-node 1 diapason bench pairs --by-host",

@@ -71,7 +71,8 @@ Result<int> CheckPolicyByRunning(const BenchOptions& options, RankMeasurer* meas
   ASSIGN_OR_RETURN(const PolicyPlan made, MakePlan(options, subject));
   const PolicyPlan& plan = made;
   const PolicyLines lines(plan, subject);
-  if (!options.json) std::fputs(lines.Head(options.policy).c_str(), stdout);
+  const bool whole = report::CurrentTableStyle().format != report::TableFormat::kText;
+  if (!options.json) WriteOut(lines.Head(options.policy));
   std::vector<PolicyCheck> checks;
   std::vector<dataset::Sample> samples;
   Status broken;
@@ -86,7 +87,7 @@ Result<int> CheckPolicyByRunning(const BenchOptions& options, RankMeasurer* meas
     }
     if (check.ok()) {
       if (!options.json) {
-        std::fputs(lines.Row(check.value()).c_str(), stdout);
+        WriteOut(lines.Row(check.value()));
         std::fflush(stdout);
       }
       checks.push_back(std::move(check).value());
@@ -98,9 +99,10 @@ Result<int> CheckPolicyByRunning(const BenchOptions& options, RankMeasurer* meas
     }
   }
   if (options.json) {
-    std::fputs(PolicyJson(options.policy, plan, subject, checks).c_str(), stdout);
+    WriteOut(PolicyJson(options.policy, plan, subject, checks));
   } else {
-    std::fputs(PolicyTail(plan, subject, checks).c_str(), stdout);
+    if (whole) WriteOut(lines.Whole(checks).Text());
+    WriteOut(PolicyTail(plan, subject, checks));
   }
   if (!options.store.empty()) {
     RETURN_IF_ERROR(KeepSamples(options.store, subject, samples));

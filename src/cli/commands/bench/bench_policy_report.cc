@@ -96,28 +96,30 @@ ordered_json RowJson(const Subject& subject, const DecidedCall& call, const Poli
   return row;
 }
 
+report::RowTable PolicyColumns(const PolicyPlan& plan, const Subject& subject) {
+  size_t kind = std::string("collective").size();
+  size_t size = std::string("size").size();
+  size_t choice = std::string("policy").size();
+  for (const DecidedCall& call : plan.calls) {
+    kind = std::max(kind, KindText(plan, call.trial).size());
+    size = std::max(size, FormatBytes(call.trial.bytes).size());
+    choice = std::max(choice, ChoiceText(subject, call.trial).size());
+  }
+  return report::RowTable({{"collective", kind, false, 9},
+                           {"size", size, true, 8},
+                           {"policy", choice, false, 4},
+                           {"default us", 10, true, 2},
+                           {"policy us", 10, true, 3},
+                           {"gain", 8, true, 7},
+                           {"[95 %] or (range)", 17, true, 1},
+                           {"verdict", 13, false, 5}},
+                          report::CurrentTableStyle().columns);
+}
+
 }  // namespace
 
 PolicyLines::PolicyLines(const PolicyPlan& plan, const Subject& subject)
-    : plan_(plan), subject_(subject) {
-  const auto widen = [](const std::string& text, int* width) {
-    *width = std::max(*width, static_cast<int>(text.size()));
-  };
-  widen("collective", &kind_);
-  widen("size", &size_);
-  widen("policy", &choice_);
-  for (const DecidedCall& call : plan.calls) {
-    widen(KindText(plan, call.trial), &kind_);
-    widen(FormatBytes(call.trial.bytes), &size_);
-    widen(ChoiceText(subject, call.trial), &choice_);
-  }
-}
-
-std::string PolicyLines::Line(const std::vector<std::string>& cells) const {
-  return Format("{:<{}}  {:>{}}  {:<{}}  {:>10}  {:>10}  {:>8}  {:>17}  {}\n", cells[0], kind_,
-                cells[1], size_, cells[2], choice_, cells[3], cells[4], cells[5], cells[6],
-                cells[7]);
-}
+    : plan_(plan), subject_(subject), columns_(PolicyColumns(plan, subject)) {}
 
 std::string PolicyLines::Head(const std::string& file) const {
   std::string text = Format("# {}, {} on {}{}\n", subject_.description,
@@ -140,19 +142,39 @@ std::string PolicyLines::Head(const std::string& file) const {
   text +=
       "# medians of the slowest rank; gain: the default's time over the policy's, the median over "
       "the rounds\n";
-  return text + Line({"collective", "size", "policy", "default us", "policy us", "gain",
-                      "[95 %] or (range)", "verdict"});
+  if (const std::string crowded = measure::CrowdedText(subject_); !crowded.empty()) {
+    text += "# " + crowded + "\n";
+  }
+  if (const std::string left_out = columns_.LeftOut(); !left_out.empty()) {
+    text += "# " + left_out + "\n";
+  }
+  return text + columns_.Titles();
 }
 
-std::string PolicyLines::Row(const PolicyCheck& check) const {
+std::vector<std::string> PolicyLines::Cells(const PolicyCheck& check) const {
   const bool compared = !check.gains.empty() && check.Failure() == nullptr;
-  return Line({KindText(plan_, check.trial), FormatBytes(check.trial.bytes),
-               ChoiceText(subject_, check.trial), Micros(check.library), Micros(check.policy),
-               compared ? Format("{:.2f} x", check.gain) : "-",
-               compared ? IntervalText(Format("{:.2f}", check.interval.low),
-                                       Format("{:.2f}", check.interval.high), check.gains.size())
-                        : "-",
-               VerdictText(check)});
+  return {KindText(plan_, check.trial),
+          FormatBytes(check.trial.bytes),
+          ChoiceText(subject_, check.trial),
+          Micros(check.library),
+          Micros(check.policy),
+          compared ? Format("{:.2f} x", check.gain) : "-",
+          compared ? IntervalText(Format("{:.2f}", check.interval.low),
+                                  Format("{:.2f}", check.interval.high), check.gains.size())
+                   : "-",
+          VerdictText(check)};
+}
+
+std::string PolicyLines::Row(const PolicyCheck& check) const { return columns_.Line(Cells(check)); }
+
+report::Table PolicyLines::Whole(const std::vector<PolicyCheck>& checks) const {
+  using Align = report::Table::Align;
+  report::Table table({"collective", "size", "policy", "default us", "policy us", "gain",
+                       "[95 %] or (range)", "verdict"});
+  table.SetAlign({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
+                  Align::kRight, Align::kRight});
+  for (const PolicyCheck& check : checks) table.Add(Cells(check));
+  return table;
 }
 
 std::string PolicyTail(const PolicyPlan& plan, const Subject& subject,

@@ -6,6 +6,8 @@
 #include "base/settings.h"
 #include "measure/policy_check.h"
 #include "policy/policy.h"
+#include "report/row_table.h"
+#include "report/table.h"
 
 namespace diapason::cli {
 
@@ -29,17 +31,17 @@ struct PolicyPlan {
 class PolicyLines {
  public:
   PolicyLines(const PolicyPlan& plan, const measure::Subject& subject);
+  // The same rows as a whole table, for --format.
+  report::Table Whole(const std::vector<measure::PolicyCheck>& checks) const;
   std::string Head(const std::string& file) const;
   std::string Row(const measure::PolicyCheck& check) const;
 
  private:
-  std::string Line(const std::vector<std::string>& cells) const;
+  std::vector<std::string> Cells(const measure::PolicyCheck& check) const;
 
   const PolicyPlan& plan_;
   const measure::Subject& subject_;
-  int kind_ = 0;
-  int size_ = 0;
-  int choice_ = 0;
+  report::RowTable columns_;
 };
 // The summary of all rows, and the reasons of failures.
 std::string PolicyTail(const PolicyPlan& plan, const measure::Subject& subject,

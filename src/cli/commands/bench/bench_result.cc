@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "cli/framework/json_text.h"
 #include "domain/collectives.h"
-#include "report/table.h"
+#include "report/row_table.h"
 
 namespace diapason::cli {
 namespace {
@@ -31,15 +31,17 @@ std::string Micros(double seconds) {
 
 std::string Gigabytes(double bytes_per_second) { return Format("{:.2f}", bytes_per_second * 1e-9); }
 
-std::string FigureText(const measure::Trial& trial, const TimingFigure& figure, int ranks) {
+// Time, algbw, busbw and #wrong, or the outcome of a failure.
+void AddFigure(const measure::Trial& trial, const TimingFigure& figure, int ranks,
+               std::vector<std::string>* cells) {
+  const std::string wrong = figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong);
   if (!figure.fine()) {
-    return Format("{:>9} {:>7} {:>7} {:>7}", dataset::OutcomeName(figure.outcome), "-", "-",
-                  figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong));
+    cells->insert(cells->end(), {dataset::OutcomeName(figure.outcome), "-", "-", wrong});
+    return;
   }
-  return Format("{:>9} {:>7} {:>7} {:>7}", Micros(figure.mean),
-                Gigabytes(measure::AlgBandwidth(trial, figure.mean)),
-                Gigabytes(measure::BusBandwidth(trial, ranks, figure.mean)),
-                figure.wrong < 0 ? "N/A" : std::to_string(figure.wrong));
+  cells->insert(cells->end(),
+                {Micros(figure.mean), Gigabytes(measure::AlgBandwidth(trial, figure.mean)),
+                 Gigabytes(measure::BusBandwidth(trial, ranks, figure.mean)), wrong});
 }
 
 // "[1.20, 1.30]": the 95 % interval; "(1.20 to 1.30)": all of too few rounds for one.
@@ -48,9 +50,49 @@ std::string SpreadText(const TimingFigure& figure) {
                       figure.rounds.size());
 }
 
-std::string MedianText(const TimingFigure& figure) {
-  if (!figure.fine()) return Format("{:>9} {:>20}", "-", "-");
-  return Format("{:>9} {:>20}", Micros(figure.median), SpreadText(figure));
+// The columns of nccl-tests, then the median, its interval and the ideal time.
+report::RowTable BenchColumns() {
+  return report::RowTable({{"size", 13, true, 99},
+                           {"count", 13, true, 7, 1},
+                           {"type", 9, true, 5, 1},
+                           {"redop", 6, true, 2, 1},
+                           {"root", 5, true, 1, 1},
+                           {"time", 9, true, 15, 2},
+                           {"algbw", 7, true, 12, 1},
+                           {"busbw", 7, true, 14, 1},
+                           {"#wrong", 7, true, 13, 1},
+                           {"in-place time", 9, true, 9, 2},
+                           {"in-place algbw", 7, true, 4, 1},
+                           {"in-place busbw", 7, true, 8, 1},
+                           {"in-place #wrong", 7, true, 3, 1},
+                           {"median", 9, true, 11, 2},
+                           {"95 % interval", 20, true, 10, 1},
+                           {"ideal", 9, true, 6, 1}},
+                          report::CurrentTableStyle().columns);
+}
+
+// The line above the titles, which names the groups of columns.
+std::string GroupLine(const report::RowTable& columns) {
+  struct Group {
+    const char* title;
+    size_t first;
+    size_t end;
+    size_t indent;
+  };
+  constexpr Group kGroups[] = {
+      {"out-of-place", 5, 9, 10}, {"in-place", 9, 13, 12}, {"out-of-place", 13, 15, 3}};
+  std::string line = "#" + std::string(columns.WidthOf(0, 5) - 1, ' ');
+  for (const Group& group : kGroups) {
+    const size_t width = columns.WidthOf(group.first, group.end);
+    const std::string title = group.title;
+    if (width == 0) continue;
+    const size_t room = width > title.size() ? width - title.size() : 0;
+    std::string part = std::string(std::min(group.indent, room), ' ') + title;
+    part.resize(std::max(width, part.size()), ' ');
+    line += "  " + part;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
 }
 
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
@@ -159,32 +201,35 @@ std::string BenchHead(const BenchResult& result, const std::string& collective) 
   text +=
       "# time is the mean of the slowest rank; the median has its 95 % interval, or (the range) of "
       "fewer than six rounds; algbw and busbw are of the mean\n#\n";
-  text += Format("# {:>11} {:>13} {:>9} {:>6} {:>5}  {:<33}  {:<33}  {:<30}\n", "", "", "", "", "",
-                 "          out-of-place", "            in-place", "   out-of-place");
-  text += Format(
-      "# {:>11} {:>13} {:>9} {:>6} {:>5}  {:>9} {:>7} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>7}  {:>9} "
-      "{:>20} {:>9}\n",
-      "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-      "busbw", "#wrong", "median", "95 % interval", "ideal");
-  text += Format(
-      "# {:>11} {:>13} {:>9} {:>6} {:>5}  {:>9} {:>7} {:>7} {:>7}  {:>9} {:>7} {:>7} {:>7}  {:>9} "
-      "{:>20} {:>9}\n",
-      "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
-      "", "(us)", "(us)", "(us)");
+  const report::RowTable columns = BenchColumns();
+  if (const std::string left_out = columns.LeftOut(); !left_out.empty()) {
+    text += "# " + left_out + "; --format csv has all\n#\n";
+  }
+  text += GroupLine(columns);
+  text += columns.Line({"#        size", "count", "type", "redop", "root", "time", "algbw", "busbw",
+                        "#wrong", "time", "algbw", "busbw", "#wrong", "median", "95 % interval",
+                        "ideal"});
+  text += columns.Line({"#         (B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "",
+                        "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(us)", "(us)"});
   return text;
 }
 
 std::string BenchLine(const BenchRow& row, int ranks) {
   const measure::Trial& trial = row.trial;
-  std::string text =
-      Format("{:13} {:13} {:>9} {:>6} {:5}  ", trial.bytes, measure::CountOf(trial, ranks),
-             measure::TestsTypeName(trial.type), RedopName(trial), Root(trial));
-  text += FigureText(trial, row.out_of_place, ranks) + "  ";
-  text += row.has_in_place ? FigureText(trial, row.in_place, ranks)
-                           : Format("{:>9} {:>7} {:>7} {:>7}", "N/A", "-", "-", "N/A");
-  text += "  " + MedianText(row.out_of_place);
-  text += Format(" {:>9}\n", row.ideal > 0 ? Micros(row.ideal) : "-");
-  return text;
+  std::vector<std::string> cells = {
+      Format("{}", trial.bytes), Format("{}", measure::CountOf(trial, ranks)),
+      measure::TestsTypeName(trial.type), RedopName(trial), Format("{}", Root(trial))};
+  AddFigure(trial, row.out_of_place, ranks, &cells);
+  if (row.has_in_place) {
+    AddFigure(trial, row.in_place, ranks, &cells);
+  } else {
+    cells.insert(cells.end(), {"N/A", "-", "-", "N/A"});
+  }
+  const bool fine = row.out_of_place.fine();
+  cells.push_back(fine ? Micros(row.out_of_place.median) : "-");
+  cells.push_back(fine ? SpreadText(row.out_of_place) : "-");
+  cells.push_back(row.ideal > 0 ? Micros(row.ideal) : "-");
+  return BenchColumns().Line(cells);
 }
 
 std::string BenchTail(const BenchResult& result) {
@@ -238,42 +283,62 @@ std::string BenchJson(const BenchResult& result) {
   return Dump(json);
 }
 
-std::string BenchCsv(const BenchResult& result) {
-  std::string text =
-      "backend,simulated,collective,bytes,count,type,redop,root,ranks,nodes,in_place,outcome,mean_"
-      "us,"
-      "median_us,low_us,high_us,algbw_gb_per_s,busbw_gb_per_s,wrong,rounds,ideal_us\n";
-  const measure::Subject& subject = result.subject;
-  for (const BenchRow& row : result.rows) {
-    for (const bool in_place : {false, true}) {
-      if (in_place && !row.has_in_place) continue;
-      const TimingFigure& figure = in_place ? row.in_place : row.out_of_place;
-      text +=
-          Format("{},{},{},{},{},{},{},{},{},{},{},{},", subject.backend, subject.simulated ? 1 : 0,
-                 measure::CollectiveText(row.trial.operation), row.trial.bytes,
-                 measure::CountOf(row.trial, subject.ranks), measure::TestsTypeName(row.trial.type),
-                 RedopName(row.trial), Root(row.trial), subject.ranks, subject.nodes,
-                 in_place ? 1 : 0, dataset::OutcomeName(figure.outcome));
-      if (figure.fine()) {
-        text += Format("{:.3f},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},", figure.mean * 1e6,
-                       figure.median * 1e6, figure.interval.low * 1e6, figure.interval.high * 1e6,
-                       measure::AlgBandwidth(row.trial, figure.mean) * 1e-9,
-                       measure::BusBandwidth(row.trial, subject.ranks, figure.mean) * 1e-9);
-      } else {
-        text += ",,,,,,";
-      }
-      text += figure.wrong < 0 ? "," : Format("{},", figure.wrong);
-      text += Format("{},", figure.rounds.size());
-      text += row.ideal > 0 ? Format("{:.3f}\n", row.ideal * 1e6) : "\n";
+namespace {
+
+void AddCsvRow(const measure::Subject& subject, const BenchRow& row, bool in_place,
+               report::Table* table) {
+  const TimingFigure& figure = in_place ? row.in_place : row.out_of_place;
+  const auto micros = [&](double seconds) {
+    return figure.fine() ? Format("{:.3f}", seconds * 1e6) : "";
+  };
+  const auto gigabytes = [&](double bandwidth) {
+    return figure.fine() ? Format("{:.4f}", bandwidth * 1e-9) : "";
+  };
+  table->Add({subject.backend,
+              subject.simulated ? "1" : "0",
+              measure::CollectiveText(row.trial.operation),
+              Format("{}", row.trial.bytes),
+              Format("{}", measure::CountOf(row.trial, subject.ranks)),
+              measure::TestsTypeName(row.trial.type),
+              RedopName(row.trial),
+              Format("{}", Root(row.trial)),
+              Format("{}", subject.ranks),
+              Format("{}", subject.nodes),
+              in_place ? "1" : "0",
+              dataset::OutcomeName(figure.outcome),
+              micros(figure.mean),
+              micros(figure.median),
+              micros(figure.interval.low),
+              micros(figure.interval.high),
+              gigabytes(measure::AlgBandwidth(row.trial, figure.mean)),
+              gigabytes(measure::BusBandwidth(row.trial, subject.ranks, figure.mean)),
+              figure.wrong < 0 ? "" : Format("{}", figure.wrong),
+              Format("{}", figure.rounds.size()),
+              row.ideal > 0 ? Format("{:.3f}", row.ideal * 1e6) : ""});
+}
+
+}  // namespace
+
+report::Table BenchTable(const std::vector<BenchResult>& results) {
+  report::Table table({"backend",  "simulated",      "collective",     "bytes",     "count",
+                       "type",     "redop",          "root",           "ranks",     "nodes",
+                       "in_place", "outcome",        "mean_us",        "median_us", "low_us",
+                       "high_us",  "algbw_gb_per_s", "busbw_gb_per_s", "wrong",     "rounds",
+                       "ideal_us"});
+  for (const BenchResult& result : results) {
+    for (const BenchRow& row : result.rows) {
+      AddCsvRow(result.subject, row, false, &table);
+      if (row.has_in_place) AddCsvRow(result.subject, row, true, &table);
     }
   }
-  return text;
+  return table;
 }
 
 std::string SideBySide(const std::vector<BenchResult>& results) {
   using Align = report::Table::Align;
   std::vector<std::string> titles = {"collective", "size", "type", "redop"};
   std::vector<Align> aligns = {Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft};
+  std::vector<int> importance = {9, 9, 0, 0};
   std::string text;
   const BenchResult* longest = results.data();
   for (const BenchResult& result : results) {
@@ -282,12 +347,18 @@ std::string SideBySide(const std::vector<BenchResult>& results) {
                    subject.simulated ? " (simulated)" : "");
     titles.insert(titles.end(), {subject.backend + " us", "95 % interval", "busbw GB/s"});
     aligns.insert(aligns.end(), 3, Align::kRight);
+    importance.insert(importance.end(), {8, 1, 2});
     if (result.rows.size() > longest->rows.size()) longest = &result;
+  }
+  if (const std::string crowded = measure::CrowdedText(longest->subject); !crowded.empty()) {
+    text += "# " + crowded + "\n";
   }
   titles.emplace_back("fastest");
   aligns.push_back(Align::kLeft);
+  importance.push_back(7);
   report::Table table(titles);
   table.SetAlign(aligns);
+  table.SetImportance(importance);
   for (size_t i = 0; i < longest->rows.size(); ++i) {
     const measure::Trial& trial = longest->rows[i].trial;
     std::vector<std::string> cells = {measure::CollectiveText(trial.operation),

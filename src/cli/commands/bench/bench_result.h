@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "measure/bench.h"
+#include "report/table.h"
 
 namespace diapason::cli {
 
@@ -27,13 +28,15 @@ struct BenchResult {
   int64_t Wrong() const;
 };
 
-// The lines before the table and its head, one row, and the lines after the table.
+// The lines before the table and its head, one row, and the lines after the table. Columns that do
+// not fit the terminal are left out of both.
 std::string BenchHead(const BenchResult& result, const std::string& collective);
 std::string BenchLine(const BenchRow& row, int ranks);
 std::string BenchTail(const BenchResult& result);
 
 std::string BenchJson(const BenchResult& result);
-std::string BenchCsv(const BenchResult& result);
+// Every figure of the results, a row each, for --csv and --format.
+report::Table BenchTable(const std::vector<BenchResult>& results);
 
 // The results of several backends in one table: one row per size, three columns per backend.
 // REQUIRES: every result is of the same plan; one that ended early has fewer rows. Not empty.

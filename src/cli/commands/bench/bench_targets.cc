@@ -47,15 +47,22 @@ std::string TargetsText(const TargetsResult& result) {
                             Count(static_cast<size_t>(subject.ranks), "rank"),
                             Count(static_cast<size_t>(subject.nodes), "node"),
                             subject.simulated ? "; every figure is simulated" : "");
+  if (const std::string crowded = measure::CrowdedText(subject); !crowded.empty()) {
+    text += "# " + crowded + "\n";
+  }
   if (result.link.bytes_per_second > 0) {
     text += Format("# link: {:.2f} GB/s each way, {}\n", result.link.bytes_per_second * 1e-9,
                    result.link.source);
   }
   report::Table table({"target", "what", "goal", "median", "[95 %] or (range)", "verdict"});
+  table.SetImportance({9, 2, 6, 7, 1, 8});
   for (const auto& [target, verdict] : result.verdicts) {
     table.Add({target.name, measure::WhatText(target), measure::GoalText(target),
                measure::ValueText(target, verdict), measure::IntervalText(target, verdict),
                measure::VerdictText(verdict)});
+    table.SetTone(5, !verdict.not_measured.empty() ? report::Table::Tone::kCaution
+                     : verdict.met                 ? report::Table::Tone::kGood
+                                                   : report::Table::Tone::kBad);
   }
   return text + table.Text();
 }

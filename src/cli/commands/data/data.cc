@@ -161,6 +161,7 @@ void AddShow(CommandLine* data, CommandAction* run) {
   command->AddFlag("--all", asked->all, "Show every configuration, not only the eight best");
   command->AddFlag("--samples", asked->samples, "Also show every single sample");
   command->AddJson(asked->json);
+  command->AddFormat();
   AddFilter(command, &asked->filter);
   command->Example("diapason data show diapason.db", "Show the results of a sweep");
   command->Example("diapason data show diapason.db --collective allreduce --size 64K --all");

@@ -94,7 +94,7 @@ Result<int> RunDataExport(const DataExport& asked) {
     text = asked.format == "csv" ? dataset::ExportCsv(contents) : Json(contents);
   }
   if (asked.output.empty()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    WriteOut(text);
     return kExitFine;
   }
   RETURN_IF_ERROR(WriteFileAtomically(asked.output, text));

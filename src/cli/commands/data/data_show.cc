@@ -52,6 +52,7 @@ void PrintRuns(const dataset::StoreContents& contents, const std::string& store)
   Table table({"run", "when (UTC)", "source", "library", "machine", "samples", "from"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kLeft,
                   Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight});
+  table.SetImportance({9, 7, 3, 5, 4, 8, 2});
   for (size_t i = 0; i < contents.runs.size(); ++i) {
     const dataset::SampleRun& run = contents.runs[i];
     std::string from = Printable(run.origin, 120);
@@ -105,6 +106,7 @@ void PrintSamples(const dataset::StoreContents& contents, const ConfigGroup& gro
   Table table({"configuration", "run", "round", "time", "coarse", "calls", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kLeft, Table::Align::kRight,
                   Table::Align::kRight, Table::Align::kRight, Table::Align::kRight});
+  table.SetImportance({9, 5, 6, 9, 2, 3, 7});
   for (const dataset::StoredSample& record : contents.records) {
     const dataset::Sample& sample = record.sample;
     const dataset::MachineInfo& machine = contents.runs[record.run].machine;
@@ -133,6 +135,7 @@ void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup&
       {"configuration", "samples", "median", "[95 %] or (range)", "busbw GB/s", "speed-up", ""});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kRight, Table::Align::kRight, Table::Align::kRight});
+  table.SetImportance({9, 2, 9, 1, 3, 8, 7});
   size_t hidden = 0;
   for (size_t i = 0; i < group.entries.size(); ++i) {
     const ConfigSummary& entry = group.entries[i];
@@ -144,6 +147,10 @@ void PrintConfigGroup(const dataset::StoreContents& contents, const ConfigGroup&
                Format("{}", entry.seconds.size() + entry.failures),
                entry.fine() ? dataset::TimeText(entry.median) : "-", SpreadText(entry),
                BusText(entry), AgainstText(group, entry), MarkText(group, i)});
+    if (group.standard && group.entries[*group.standard].fine() && entry.fine()) {
+      table.SetTone(5, report::ToneOfGain(group.entries[*group.standard].median / entry.median));
+    }
+    if (!entry.fine()) table.SetTone(6, Table::Tone::kBad);
   }
   PrintOut("{}", table.Text());
   if (hidden > 0) PrintOut("and {} slower ones; --all shows them\n", hidden);

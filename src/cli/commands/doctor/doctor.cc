@@ -86,7 +86,7 @@ Result<int> Examine(const DoctorAsked& asked) {
   const std::string json =
       asked.json || !asked.output.empty() ? DoctorJson(facts, findings, checklist) : "";
   const std::string text = asked.json ? json : DoctorText(facts, findings, checklist, asked.all);
-  std::fputs(text.c_str(), stdout);
+  WriteOut(text);
   if (!asked.output.empty()) {
     RETURN_IF_ERROR(WriteReport(asked.output, json));
   }

@@ -133,7 +133,7 @@ Result<int> ShowLibrary(const std::string& root, const std::string& path, bool j
   ASSIGN_OR_RETURN(const LibraryFile file, host::LookAtLibrary(tree, whole));
   const doctor::PluginFile plugin = doctor::FindOwnPlugin();
   if (json) {
-    std::fputs(LibraryJson(file, plugin).c_str(), stdout);
+    WriteOut(LibraryJson(file, plugin));
     return kExitFine;
   }
   const LibraryFile& library = file;
@@ -148,7 +148,7 @@ Result<int> ShowLibrary(const std::string& root, const std::string& path, bool j
              Common(library.profiler_apis, plugin.profiler_apis)});
   table.Add({"env", Versions(library.env_apis), Common(library.env_apis, plugin.env_apis)});
   table.Add({"net", Versions(library.net_apis), "-"});
-  std::fputs(table.Text().c_str(), stdout);
+  WriteOut(table.Text());
   if (plugin.path.empty()) PrintOut("(the diapason plugins are not beside this tool)\n");
   return kExitFine;
 }
@@ -157,11 +157,11 @@ Result<int> ShowProcess(const std::string& root, int pid, bool json, bool all) {
   ASSIGN_OR_RETURN(const doctor::ProcessFacts facts, LookAtProcess(RootFs(root), pid));
   const std::vector<Finding> findings = doctor::CheckProcess(facts);
   if (json) {
-    std::fputs(ProcessJson(facts, findings).c_str(), stdout);
+    WriteOut(ProcessJson(facts, findings));
     return ExitStatusOf(findings);
   }
   PrintProcess(facts);
-  std::fputs(FindingsText(findings, all).c_str(), stdout);
+  WriteOut(FindingsText(findings, all));
   PrintOut("{}\n", FindingsSummary(findings));
   return ExitStatusOf(findings);
 }
@@ -180,7 +180,7 @@ Result<int> CompareReports(const std::vector<std::string>& paths, bool json, boo
     PrintOut("{}\n", FindingsJson(findings));
     return ExitStatusOf(findings);
   }
-  std::fputs(FindingsText(findings, all).c_str(), stdout);
+  WriteOut(FindingsText(findings, all));
   size_t same = 0;
   for (const Finding& finding : findings) same += finding.id == "compare.same" ? 1 : 0;
   PrintOut("{} hosts; {} the same on all; {}\n", hosts.size(), Count(same, "fact"),

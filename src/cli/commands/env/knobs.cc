@@ -109,6 +109,15 @@ Result<KnobFilter> Choose(const KnobsOptions& options) {
   return chosen;
 }
 
+// For completion.
+std::vector<std::string> AllNames() {
+  std::vector<std::string> names;
+  for (const Knob& knob : Catalogue::BuiltIn().knobs()) {
+    if (knob.exists) names.push_back(knob.name);
+  }
+  return names;
+}
+
 Status CheckGroup(const std::string& group) {
   std::set<std::string> names;
   for (const Knob& knob : Catalogue::BuiltIn().knobs()) {
@@ -179,8 +188,10 @@ void AddKnobs(CommandLine* parent, CommandAction* run) {
   auto options = std::make_shared<KnobsOptions>();
   CommandLine* command = parent->AddCommand(
       "knobs", "Show every environment variable of NCCL and RCCL: readers, default, advice");
-  command->AddOption("WORD", options->words,
-                     "Names of variables, or words to search for in names and descriptions");
+  command
+      ->AddOption("WORD", options->words,
+                  "Names of variables, or words to search for in names and descriptions")
+      ->WordsFrom(AllNames);
   command
       ->AddOption("--library", options->library,
                   "Show only variables that this library reads, with its defaults: nccl or rccl")

@@ -38,6 +38,7 @@ void AddShow(CommandLine* journal, CommandAction* run) {
                 "Show what learning tried, how long it took, and the result")
       ->Excludes(tables);
   command->AddJson(asked->json)->Excludes(tables);
+  command->AddFormat();
   command->Example("diapason journal show j.*", "Show all ranks of a job together");
   command->Example("diapason journal show --learning j.node7.4711", "Show what one rank has tried");
   command->Callback([asked, run] { *run = [asked] { return RunJournalShow(*asked); }; });
@@ -49,6 +50,7 @@ void AddCheck(CommandLine* journal, CommandAction* run) {
       journal->AddCommand("check", "Compare the journals of all ranks of a job, call by call");
   command->AddOption("FILE", asked->files, "Journals of all ranks of one job")->Required();
   command->AddJson(asked->json);
+  command->AddFormat();
   command->Example("diapason journal check j.*",
                    "Check whether all ranks ran the same configurations");
   command->ExitStatus(kExitFine, "all ranks ran the same configurations");
@@ -76,6 +78,7 @@ void AddProfile(CommandLine* journal, CommandAction* run) {
       ->TypeName("WORD")
       ->Check(OneOf({"default", "policy"}));
   command->AddJson(asked->json);
+  command->AddFormat();
   command->Example("diapason journal profile j.*",
                    "Show where the time of a job's iterations goes");
   command->Example("diapason journal profile --side policy j.*",

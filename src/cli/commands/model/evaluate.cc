@@ -155,12 +155,11 @@ Result<int> RunEvaluate(const EvaluateAsked& asked) {
   const bool show = !asked.quiet && isatty(STDERR_FILENO) != 0;
   if (show) {
     options.progress = [](size_t part, size_t of) {
-      std::fprintf(stderr, "\rpart %zu of %zu", part + 1, of);
-      std::fflush(stderr);
+      DrawLine(Format("part {} of {}", part + 1, of));
     };
   }
   const Result<model::Evaluation> evaluation = Judge(grid, asked, options);
-  if (show && asked.policy.empty()) std::fprintf(stderr, "\r%20s\r", "");
+  EraseLine();
   if (!evaluation.ok()) return evaluation.status();
   const model::ChoiceScore& first = evaluation.value().scores.front().all;
   if (asked.json) {
@@ -244,6 +243,7 @@ void AddEvaluate(CommandLine* parent, CommandAction* run) {
   command->Heading("Output");
   command->AddFlag("--parts", asked->parts, "Also show each hidden part separately");
   command->AddJson(asked->json);
+  command->AddFormat();
   command->AddQuiet(asked->quiet);
   command->Example("diapason evaluate --data diapason.db --policy my.conf",
                    "Compare a policy with the best measured configurations");

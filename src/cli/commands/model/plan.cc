@@ -184,7 +184,7 @@ Result<int> RunPlan(const PlanAsked& asked) {
   }
   if (asked.output.empty()) {
     PrintOut("{}", text);
-    if (!asked.quiet) std::fprintf(stderr, "%s", Summary(plan).c_str());
+    if (!asked.quiet) WriteError(Summary(plan));
     return kExitFine;
   }
   if (!asked.quiet) PrintOut("{}\n", Summary(plan));

@@ -148,6 +148,7 @@ void PrintTable(Library library, const std::vector<PredictAnswer>& answers) {
                        "known from", "runner-up", "why"});
   table.SetAlign(
       {Align::kRight, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  table.SetImportance({9, 8, 8, 7, 5, 6, 3, 2, 1});
   for (const PredictAnswer& answer : answers) {
     const ConfigWords words = WordsOf(library, answer);
     const auto running = Running(answer);
@@ -361,6 +362,7 @@ void AddPredict(CommandLine* parent, CommandAction* run) {
   AddChoiceFlags(command, &asked->flags, {});
   command->Heading("");
   command->AddJson(asked->json);
+  command->AddFormat();
   command->Example(
       "diapason predict --model my.model --collective allreduce --nodes 1 --ranks 8 --size 16M",
       "Predict the best configuration for one size");

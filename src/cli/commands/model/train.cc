@@ -234,6 +234,7 @@ void AddTrain(CommandLine* parent, CommandAction* run) {
   command->AddOption("--seed", asked->fit.seed, "Seed for the random number generator")
       ->ShowDefault();
   command->AddJson(asked->json);
+  command->AddFormat();
   command->Example("diapason train --data diapason.db -o my.model",
                    "Train on the store of a sweep");
   command->SeeAlso({"predict", "plan", "evaluate", "sweep"});

@@ -59,6 +59,7 @@ CommandLine* DeclareShow(CommandLine* policy, PolicyOptions* options) {
       ->TypeName("0|1")
       ->Check(Range(0, 1));
   show->AddJson(options->json);
+  show->AddFormat();
   show->Example("diapason policy show my.conf --nodes 1 --ranks 8",
                 "Show what runs at each size on 8 ranks of one node");
   return show;

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/commands/commands.h"
@@ -23,6 +24,7 @@ Result<int> RunReport(const ReportRequest& request, bool json) {
     const nlohmann::ordered_json shown = {{"report", request.output},
                                           {"bytes", written.bytes},
                                           {"samples", written.samples},
+                                          {"headline", written.headline},
                                           {"warnings", written.warnings}};
     PrintOut("{}\n", JsonText(shown));
     return kExitFine;
@@ -30,6 +32,7 @@ Result<int> RunReport(const ReportRequest& request, bool json) {
   for (const std::string& warning : written.warnings) Warn(warning);
   PrintOut("{}: {}, {}\n", request.output, Count(written.samples, "sample"),
            AboutBytes(static_cast<uint64_t>(written.bytes)));
+  PrintOut("{}\n", Printable(written.headline));
   return kExitFine;
 }
 

@@ -43,7 +43,7 @@ std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(std::llround(std::ceil(seconds * 1000)));
 }
 
-void SayLine(const std::string& text) { std::fprintf(stderr, "diapason: %s\n", text.c_str()); }
+void SayLine(const std::string& text) { WriteError("diapason: " + text + "\n"); }
 
 // Warnings and errors, a line each; what is only worth a note is shown by --dry-run.
 void SayFindings(const std::vector<Finding>& findings, Severity least) {

@@ -152,7 +152,7 @@ Result<int> DryRun(const SweepOptions& options) {
     }
     plans.push_back(std::move(plan));
   }
-  std::fputs((options.json ? PlanJson(plans) : PlanText(plans)).c_str(), stdout);
+  WriteOut((options.json ? PlanJson(plans) : PlanText(plans)));
   return kExitFine;
 }
 
@@ -177,13 +177,13 @@ Result<int> Sweep(const SweepOptions& options) {
                      search::MakeMeasurer(options.Request(), nodes));
     ASSIGN_OR_RETURN(SweepPart part, RunPart(options, measurer.get(), store.get()));
     part.launches = measurer->launches();
-    if (!options.json) std::fputs(SweepTable(part).c_str(), stdout);
+    if (!options.json) WriteOut(SweepTable(part));
     std::fflush(stdout);
     const bool finished = part.finished;
     parts.push_back(std::move(part));
     if (!finished) break;
   }
-  if (options.json) std::fputs(SweepJson(parts).c_str(), stdout);
+  if (options.json) WriteOut(SweepJson(parts));
   if (store != nullptr && !options.json) {
     PrintOut("every sample is in {}; `diapason data show {}` shows them\n", options.store,
              options.store);

@@ -312,6 +312,7 @@ void AddSweepOptions(CommandLine* command, SweepOptions* options) {
   command->AddFlag("--dry-run", options->dry_run,
                    "Print the plan and an estimate of its time, without measuring");
   command->AddJson(options->json);
+  command->AddFormat();
   command->AddQuiet(options->quiet);
   command->Describe(
       "A configuration that hangs, crashes or computes wrong results is recorded as failed; the "

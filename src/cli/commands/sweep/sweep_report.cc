@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/commands/sweep/sweep_progress.h"
 #include "cli/framework/json_text.h"
+#include "dataset/summary.h"
 #include "measure/bench.h"
 #include "report/table.h"
 #include "search/sweep.h"
@@ -26,17 +27,12 @@ using search::CallCase;
 using search::CandidateSamples;
 using search::CaseVerdict;
 
-std::string Micros(double seconds) { return Format("{:.1f}", seconds * 1e6); }
-
 std::string MedianText(const CandidateSamples& evidence) {
   if (evidence.seconds.empty()) {
     return evidence.outcome == SampleOutcome::kFine ? "-" : dataset::OutcomeName(evidence.outcome);
   }
-  const Interval interval = MedianInterval95(evidence.seconds);
-  const size_t samples = evidence.seconds.size();
-  if (samples < 2) return Micros(evidence.seconds.front());
-  return Micros(Median(evidence.seconds)) + " " +
-         IntervalText(Micros(interval.low), Micros(interval.high), samples);
+  return dataset::TimeFigureText(Median(evidence.seconds), MedianInterval95(evidence.seconds),
+                                 evidence.seconds.size());
 }
 
 // Failures by kind and candidate, each with the sizes at which it failed.
@@ -94,10 +90,11 @@ std::string VerdictText(const CaseVerdict& verdict, const std::vector<CandidateS
 
 std::string SweepTable(const SweepPart& part) {
   const std::vector<CaseVerdict> verdicts = search::Judge(part.call_cases, part.known);
-  Table table({"collective", "size", "library default us", "best", "us [95 %]", "gain", "verdict"});
+  Table table({"collective", "size", "library default", "best", "time [95 %]", "gain", "verdict"});
   table.SetAlign({Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kLeft, Table::Align::kRight, Table::Align::kRight,
                   Table::Align::kLeft});
+  table.SetImportance({9, 9, 1, 6, 3, 8, 7});
   std::vector<double> gains;
   for (size_t i = 0; i < part.call_cases.size(); ++i) {
     const CallCase& call_case = part.call_cases[i];
@@ -112,6 +109,9 @@ std::string SweepTable(const SweepPart& part) {
                changed ? CandidateText(call_case, verdict.best, part.subject) : "library default",
                MedianText(part.known[i][verdict.best]), changed ? Format("{:.2f} x", gain) : "-",
                VerdictText(verdict, part.known[i])});
+    if (!changed) continue;
+    table.SetTone(5, report::ToneOfGain(gain));
+    table.SetTone(6, verdict.decided ? Table::Tone::kGood : Table::Tone::kCaution);
   }
   const measure::Subject& subject = part.subject;
   std::string text = Format("# {}, {} on {}{}\n# {} samples in {}, {}{}\n", subject.description,
@@ -151,6 +151,9 @@ std::string SweepJson(const std::vector<SweepPart>& parts) {
     json["simulated"] = part.subject.simulated;
     json["ranks"] = part.subject.ranks;
     json["nodes"] = part.subject.nodes;
+    if (const std::string crowded = measure::CrowdedText(part.subject); !crowded.empty()) {
+      json["crowded"] = crowded;
+    }
     json["samples"] = part.samples;
     json["seconds"] = part.seconds;
     json["launches"] = part.launches;

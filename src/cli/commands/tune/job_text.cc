@@ -52,7 +52,9 @@ std::string ContextsText(const JobTuneResult& result) {
   const bool kept = result.verdict == Verdict::kFaster;
   Table table({"calls", "per iteration", "time", "tried", kept ? "policy" : "best of the search",
                "gain in the search"});
-  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
+  table.SetAlign(
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kRight});
+  table.SetImportance({9, 3, 4, 1, 7, 8});
   size_t shown = 0;
   for (const TunedContext& one : result.contexts) {
     if (++shown > kMostContexts) break;
@@ -66,6 +68,7 @@ std::string ContextsText(const JobTuneResult& result) {
                left ? "left to the library"
                     : ConfigText(one.context.library, one.context.collective, one.chosen),
                left || chosen == one.tried.end() ? "" : GainCell(*chosen)});
+    if (!left && chosen != one.tried.end()) table.SetTone(5, report::ToneOfGain(chosen->gain));
   }
   std::string text = "\n" + table.Text();
   if (result.contexts.size() > kMostContexts) {

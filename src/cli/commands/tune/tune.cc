@@ -117,11 +117,11 @@ Result<int> PrintResult(const TuneOptions& options, const tune::TuningResult& re
          "; the samples are in " + result.files.store);
   }
   if (options.json) {
-    std::fputs(TuneJson(options, outcome, result.goal, result.files).c_str(), stdout);
+    WriteOut(TuneJson(options, outcome, result.goal, result.files));
   } else if (!outcome.interrupted) {
     PrintOut("{}{}", TuneTable(outcome, result.goal),
              TuneSummary(outcome, result.goal, result.relaunched));
-    if (result.Decided()) std::fputs(TuneUse(outcome, result.files).c_str(), stdout);
+    if (result.Decided()) WriteOut(TuneUse(outcome, result.files));
   }
   if (outcome.interrupted) return kExitInterrupted;
   if (result.Decided()) return kExitFine;
@@ -256,6 +256,7 @@ void AddTuneOptions(CommandLine* command, TuneOptions* options, TuneJobOptions* 
       ->TypeName("DIR")
       ->ShowDefault();
   command->AddJson(options->json);
+  command->AddFormat();
   command->AddQuiet(options->quiet);
 }
 

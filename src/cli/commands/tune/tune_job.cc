@@ -131,8 +131,7 @@ Result<int> RunTuneJob(const TuneJobOptions& given) {
   job_tune::Events events;
   events.say = [&](const std::string& text) {
     if (options.quiet) return;
-    line.Clear();
-    std::fprintf(stderr, "diapason: %s\n", dataset::Printable(text, kLongestLine).c_str());
+    WriteError("diapason: " + dataset::Printable(text, kLongestLine) + "\n");
   };
   events.progress = [&](double share, const std::string& what) {
     if (line.Due()) line.Show(share, what);

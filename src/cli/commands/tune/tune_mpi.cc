@@ -31,6 +31,7 @@ std::string ContextTable(const MpiTuneResult& result) {
       {"calls", "share", "configuration", "alone", "call in the program", "gain there", ""});
   table.SetAlign({Align::kLeft, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
                   Align::kRight, Align::kLeft});
+  table.SetImportance({9, 3, 8, 2, 4, 7, 6});
   for (const TunedContext& one : result.contexts) {
     const size_t shown = std::min(one.tried.size(), kMostShown);
     for (size_t i = 0; i < shown; ++i) {
@@ -46,6 +47,7 @@ std::string ContextTable(const MpiTuneResult& result) {
                  dataset::TimeText(tried.seconds),
                  tried.config.IsDefault() ? "-" : Format("{:.2f} x", 1 / tried.ratio),
                  tried.config == one.chosen && !tried.config.IsDefault() ? "chosen" : ""});
+      if (!tried.config.IsDefault()) table.SetTone(5, report::ToneOfGain(1 / tried.ratio));
     }
     if (one.tried.size() > shown) {
       table.Add({"", "", Format("and {} more", one.tried.size() - shown), "", "", "", ""});
@@ -79,8 +81,7 @@ Result<int> RunTuneMpi(const TuneJobOptions& options) {
   mpi_tune::Events events;
   events.say = [&](const std::string& text) {
     if (options.quiet) return;
-    line.Clear();
-    std::fprintf(stderr, "diapason: %s\n", dataset::Printable(text, kLongestLine).c_str());
+    WriteError("diapason: " + dataset::Printable(text, kLongestLine) + "\n");
   };
   events.progress = [&](double share, const std::string& what) {
     if (line.Due()) line.Show(share, what);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "cli/commands/tune/tune.h"
 #include "cli/framework/progress_line.h"
+#include "dataset/summary.h"
 #include "domain/collectives.h"
 #include "domain/decision.h"
 #include "policy/origin.h"
@@ -25,24 +26,15 @@ std::string Choice(const TuneOutcome& outcome, const TunedCall& line, const Conf
   return ConfigText(outcome.subject.library, NamesOf(line.trial.operation), config);
 }
 
-std::string Micros(const TimingFigure& figure) {
+std::string TimeCell(const TimingFigure& figure) {
   if (figure.rounds.empty()) return "-";
-  if (figure.rounds.size() < 2) return Format("{:.1f}", figure.median * 1e6);
-  return Format("{:.1f} ", figure.median * 1e6) +
-         IntervalText(Format("{:.1f}", figure.interval.low * 1e6),
-                      Format("{:.1f}", figure.interval.high * 1e6), figure.rounds.size());
+  return dataset::TimeFigureText(figure.median, figure.interval, figure.rounds.size());
 }
 
 std::string GainText(const measure::PolicyCheck& check) {
   return Format("{:.2f} x ", check.gain) + IntervalText(Format("{:.2f}", check.interval.low),
                                                         Format("{:.2f}", check.interval.high),
                                                         check.gains.size());
-}
-
-std::string Millis(const TimingFigure& figure) {
-  return Format("{:.3f} ms ", figure.median * 1e3) +
-         IntervalText(Format("{:.3f}", figure.interval.low * 1e3),
-                      Format("{:.3f}", figure.interval.high * 1e3), figure.rounds.size());
 }
 
 // The last column: the configuration that runs now, or that nothing changed.
@@ -147,44 +139,6 @@ std::string HolesText(const TuneOutcome& outcome) {
   return text.empty() ? "" : "\nleft to the library between the sizes\n" + text;
 }
 
-// The first line of the summary.
-std::string Headline(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
-  const size_t tuned = outcome.Tuned();
-  const size_t all = outcome.lines.size();
-  const size_t late = outcome.OutOfTime();
-  const char* const noun = goal.step.has_value() ? "bucket" : "size";
-  if (outcome.Undecided()) return "There was not enough time for a result; " + outcome.more + ".\n";
-  const std::string undecided = late == 0 ? ""
-                                          : Format("Undecided: {} of {} had no time; {}.\n", late,
-                                                   Count(all, noun), outcome.more);
-  const size_t unsteady = outcome.CannotTell();
-  if (tuned == 0 && unsteady > 0) {
-    return undecided +
-           Format(
-               "Cannot tell: at {} of {} the launches that verify a change differ too much.\n"
-               "The library's choices stay unchanged.\n",
-               unsteady, Count(all, noun));
-  }
-  if (tuned == 0) {
-    return undecided +
-           Format(
-               "{}: verification confirmed no configuration that is faster than the library's "
-               "own choice.\nThe library's choices stay unchanged.\n",
-               late == 0 ? "Nothing to gain" : "Nothing found so far at the others");
-  }
-  std::string text = Format("{} of {} faster", tuned, Count(all, noun));
-  if (!goal.step.has_value()) {
-    const TuneOutcome::Changed changed = outcome.ChangedGain();
-    text += Format(": {:.2f} x where the policy changes something (geometric mean of {})",
-                   changed.gain, Count(changed.sizes, "verified size"));
-    if (tuned < all) {
-      text += Format(", {:.2f} x over all {}; the others are left to the library",
-                     outcome.MeanGain(), all);
-    }
-  }
-  return text + "\n" + undecided;
-}
-
 }  // namespace
 
 std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
@@ -192,31 +146,36 @@ std::string TuneTable(const TuneOutcome& outcome, const tune::TuneGoal& goal) {
   const bool weighted = !goal.mix.entries.empty() && !goal.step.has_value();
   // For an iteration the times are those of a whole step.
   const bool step = goal.step.has_value();
-  std::vector<std::string> titles = {
-      "collective",
-      "size",
-      step ? "step by default us [95 %]" : "library default us [95 %]",
-      step ? "step tuned us [95 %]" : "tuned us [95 %]",
-      "gain [95 %]",
-      "configuration"};
+  std::vector<std::string> titles = {"collective",
+                                     "size",
+                                     step ? "step by default [95 %]" : "library default [95 %]",
+                                     step ? "step tuned [95 %]" : "tuned [95 %]",
+                                     "gain [95 %]",
+                                     "configuration"};
   std::vector<Align> aligns = {Align::kLeft,  Align::kRight, Align::kRight,
                                Align::kRight, Align::kRight, Align::kLeft};
   if (weighted) {
     titles.insert(titles.begin() + 2, "calls");
     aligns.insert(aligns.begin() + 2, Align::kRight);
   }
+  std::vector<int> importance = {6, 9, 1, 3, 8, 7};
+  if (weighted) importance.insert(importance.begin() + 2, 2);
+  const size_t gain = titles.size() - 2;
   report::Table table(titles);
   table.SetAlign(aligns);
+  table.SetImportance(importance);
   for (const TunedCall& line : outcome.lines) {
     const bool tuned = line.ending == CallOutcome::kTuned;
     std::vector<std::string> cells = {measure::CollectiveText(line.trial.operation),
                                       FormatBytes(line.trial.bytes),
-                                      Micros(line.library),
-                                      tuned ? Micros(line.check->policy) : "-",
+                                      TimeCell(line.library),
+                                      tuned ? TimeCell(line.check->policy) : "-",
                                       tuned ? GainText(*line.check) : "-",
                                       What(outcome, line)};
     if (weighted) cells.insert(cells.begin() + 2, Format("{:.0f}", line.weight));
     table.Add(std::move(cells));
+    if (tuned) table.SetTone(gain, report::ToneOfGain(line.check->gain));
+    if (line.ending == CallOutcome::kFailed) table.SetTone(gain + 1, report::Table::Tone::kBad);
   }
   return table.Text();
 }
@@ -225,21 +184,22 @@ std::string TuneSummary(const TuneOutcome& outcome, const tune::TuneGoal& goal, 
   std::string text = "\n";
   const size_t all = outcome.lines.size();
   if (outcome.subject.simulated) text += "all figures are simulated; nothing was measured\n";
-  text += Headline(outcome, goal);
+  text += outcome.Headline(goal.step.has_value()) + "\n";
   if (goal.step.has_value()) {
     text += "iteration  " + measure::WorkloadText(*goal.step) + "\n";
     if (outcome.whole.has_value()) {
-      text += "           library default " + Millis(outcome.whole->library) + ", tuned " +
-              Millis(outcome.whole->policy) + ", " + GainText(*outcome.whole) + "\n";
+      text += "           library default " + TimeCell(outcome.whole->library) + ", tuned " +
+              TimeCell(outcome.whole->policy) + ", " + GainText(*outcome.whole) + "\n";
     }
   } else if (!goal.mix.entries.empty()) {
     const TuneOutcome::Total total = outcome.Weighted();
     if (total.after > 0) {
       text += Format(
-          "the recorded calls take {:.3f} ms with the library's choices and {:.3f} ms with the "
-          "tuned "
-          "ones: {:.2f} x\n",
-          total.before * 1e3, total.after * 1e3, total.before / total.after);
+          "the recorded calls take {} with the library's choices and {} with the tuned ones: "
+          "{:.2f} "
+          "x\n",
+          dataset::TimeText(total.before), dataset::TimeText(total.after),
+          total.before / total.after);
     }
     text += Format("note       {}\n", policy::kCallsAlone);
   }
