@@ -5,31 +5,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "watch/job_processes.h"
 
 namespace diapason::watch {
 namespace {
 
 constexpr size_t kMostPeeked = 64;  // threads of one process
 constexpr size_t kMostNotes = 32;
-
-// From the launchers' variables.
-int RankOf(const Environment& environment) {
-  for (const char* name :
-       {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    int64_t rank = 0;
-    if (ParseSigned(environment.Get(name).value_or(""), &rank) && rank >= 0 && rank <= INT32_MAX) {
-      return static_cast<int>(rank);
-    }
-  }
-  return -1;
-}
-
-bool MapsLibrary(const RootFs& tree, pid_t pid) {
-  const std::optional<std::string> maps =
-      tree.Read(Format("/proc/{}/maps", static_cast<int>(pid)), size_t{32} << 20);
-  return maps && (maps->find("/libnccl") != std::string::npos ||
-                  maps->find("/librccl") != std::string::npos);
-}
 
 void CountLook(const host::ThreadSample& thread, FutexByThread* futex) {
   FutexLooks& looks = (*futex)[thread.tid];
@@ -58,7 +40,7 @@ void Watcher::Meet(pid_t pid, State* state) {
     if (environment.status().code() == ErrorCode::kUnavailable)
       Note(environment.status().message());
   } else {
-    state->rank = RankOf(environment.value());
+    state->rank = RankInEnvironment(environment.value());
     state->names_on = environment.value().Get("NCCL_SET_THREAD_NAME").value_or("") == "1";
   }
   std::string path;
@@ -127,7 +109,7 @@ ProcessView Watcher::LookAt(pid_t pid, State* state) {
   view.rank = state->rank;
   // The library may be loaded at any time.
   if (!state->names_on && !state->library && !view.ended) {
-    state->library = MapsLibrary(tree_, pid);
+    state->library = MapsCollectiveLibrary(tree_, pid);
   }
   view.names_off = !state->names_on && state->library;
   LookAtJournal(state, &view);
@@ -167,6 +149,7 @@ void Watcher::Gather() {
     return true;
   });
   std::vector<pid_t> pids = options_.pids;
+  pids.insert(pids.end(), included_.begin(), included_.end());
   if (options_.children) {
     pids.insert(pids.end(), order_.begin(), order_.end());
     pids = host::WithDescendants(tree_, pids);

@@ -65,6 +65,8 @@ class Watcher {
 
   // Fails at the first sample if one of the given processes does not exist, or none may be read.
   Result<WatchView> Look();
+  // Watches further processes from the next sample on.
+  void Include(const std::vector<pid_t>& pids) { included_ = pids; }
   // A quick sample in between: only where the named threads and the main thread wait.
   void Peek();
 
@@ -94,6 +96,7 @@ class Watcher {
   const RootFs tree_;
   const Options options_;
   double last_s_ = 0;
+  std::vector<pid_t> included_;
   std::vector<pid_t> order_;
   std::map<pid_t, State> states_;
   std::map<std::string, std::vector<NetCounters>> nets_;

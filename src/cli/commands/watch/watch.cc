@@ -22,10 +22,12 @@ void AddWatch(CommandLine* parent, CommandAction* run) {
       "watch",
       "Watch running processes: CPU of NCCL's threads, memory, network, operations per second");
   command->AddOption("PID", asked->pids, "Processes to watch; with several, one line for each")
-      ->Required()
       ->Check(Range(1, 4194304));
   command->AddFlag("--children", asked->children,
                    "Also watch all processes that they started (torchrun, mpirun)");
+  command->AddFlag("--job", asked->job,
+                   "Watch all ranks of the job that these processes belong to on this host; "
+                   "without PID, of the only job");
   command->AddTime("--interval", asked->interval_s, "Time between samples", kShortestInterval,
                    kLongestInterval);
   command->AddOption("--count", asked->count, "Number of samples after which to stop")
@@ -57,11 +59,19 @@ void AddWatch(CommandLine* parent, CommandAction* run) {
   command->Example("diapason watch 4711", "Watch one rank until Ctrl-C");
   command->Example("diapason watch --children 4711 --count 10 --interval 2s",
                    "Watch all processes that torchrun has started");
-  command->ExitStatus(kExitWarnings, "a metric is worse than the baseline");
+  command->Example("diapason watch --job",
+                   "Watch all ranks of the job, and name the one that the "
+                   "others wait for");
+  command->ExitStatus(kExitWarnings,
+                      "a metric is worse than the baseline, or ranks wait for one that is behind, "
+                      "stopped or gone");
   command->SeeAlso({"proxy-dump", "logs", "doctor"});
   command->Callback([asked, run] {
     if (const Status port = watch::MetricsServer::CheckPort(asked->prometheus); !port.ok()) {
       throw UsageError{"--prometheus", port.message()};
+    }
+    if (asked->pids.empty() && !asked->job) {
+      throw UsageError{"", "give a PID, or --job for the job on this host"};
     }
     *run = [asked] { return asked->profile_s > 0 ? RunProfile(*asked) : RunWatch(*asked); };
   });

@@ -5,6 +5,7 @@
 
 #include "domain/finding.h"
 #include "watch/perf.h"
+#include "watch/ras_watch.h"
 #include "watch/watcher.h"
 
 namespace diapason::cli {
@@ -13,6 +14,7 @@ namespace diapason::cli {
 struct WatchAsked {
   std::vector<int> pids;
   bool children = false;
+  bool job = false;  // all ranks of the job on this host
   double interval_s = 1;
   uint64_t count = 0;  // 0: until the processes end
   std::vector<std::string> journals;
@@ -31,9 +33,17 @@ std::string WatchText(const watch::WatchView& view);
 // The threads of a process and where they spend their time.
 std::string ProfileText(pid_t pid, const watch::Profile& profile);
 // The sample as JSON, on one line without a line feed.
-std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& findings);
+std::string WatchJson(const watch::WatchView& view, const watch::RasView& ras,
+                      const std::vector<Finding>& findings);
 std::string ProfileJson(pid_t pid, const watch::Profile& profile);
-// The end of the run: {"type":"end",...} with the comparison with the baseline.
-std::string WatchEndJson(const std::vector<pid_t>& ended, const std::vector<Finding>& findings);
+// The end of the run: {"type":"end",...} with the verdict and the comparison with the baseline.
+std::string WatchEndJson(const std::vector<pid_t>& ended, const watch::RasView& ras,
+                         const std::vector<Finding>& findings);
+
+// What NCCL's RAS says about the job: a table for each communicator, and the verdict. "" if no
+// watched process uses the library.
+std::string RasText(const watch::RasView& ras);
+// The processes of the job that these belong to, or of the only job on this host.
+Result<std::vector<int>> ProcessesOfJob(const std::vector<int>& pids);
 
 }  // namespace diapason::cli

@@ -143,9 +143,74 @@ Json Parsed(const std::vector<Finding>& findings) {
   return Json::parse(FindingsJson(findings), nullptr, false);
 }
 
+const char* AbsenceName(watch::RasAbsence absence) {
+  switch (absence) {
+    case watch::RasAbsence::kNone:
+      return "no";
+    case watch::RasAbsence::kLeft:
+      return "left";
+    case watch::RasAbsence::kUnresponsive:
+      return "unresponsive";
+    case watch::RasAbsence::kDead:
+      return "dead";
+  }
+  return "no";
+}
+
+Json RankJson(const watch::RankView& rank, const std::vector<std::string>& functions) {
+  Json counts = Json::object();
+  for (size_t i = 0; i < functions.size() && i < rank.counts.size(); ++i) {
+    if (rank.counts[i] != watch::kUnknownCount) counts[functions[i]] = rank.counts[i];
+  }
+  Json json = {{"rank", rank.rank}, {"host", rank.host}, {"pid", rank.pid}};
+  json["local_pid"] = rank.local_pid == 0 ? Json(nullptr) : Json(rank.local_pid);
+  json["state"] = watch::StateName(rank.state);
+  json["missing"] = AbsenceName(rank.absence);
+  json["missing_s"] = rank.absent_s;
+  json["async_error"] = rank.async_error;
+  json["advances"] = rank.advances;
+  json["blamed"] = rank.blamed;
+  json["counts"] = std::move(counts);
+  return json;
+}
+
+Json VerdictJson(const watch::RasVerdict& verdict) {
+  return {{"kind", watch::RasVerdictName(verdict.kind)},
+          {"text", verdict.text},
+          {"communicator", verdict.communicator},
+          {"ranks", verdict.ranks},
+          {"waiting", verdict.waiting},
+          {"seconds", verdict.since_s}};
+}
+
+Json RasJson(const watch::RasView& ras) {
+  Json json = {{"address", ras.address}, {"nccl_version", ras.nccl_version}};
+  json["answered_by"] = ras.answered_by == 0 ? Json(nullptr) : Json(ras.answered_by);
+  json["age_s"] = ras.age_s < 0 ? Json(nullptr) : Json(ras.age_s);
+  json["problem"] = ras.problem;
+  json["communicators"] = Json::array();
+  for (const watch::CommunicatorView& communicator : ras.communicators) {
+    Json ranks = Json::array();
+    for (const watch::RankView& rank : communicator.ranks) {
+      ranks.push_back(RankJson(rank, ras.functions));
+    }
+    json["communicators"].push_back(
+        {{"hash", communicator.hash}, {"size", communicator.size}, {"ranks", std::move(ranks)}});
+  }
+  json["processes"] = Json::array();
+  for (const watch::LocalRank& local : ras.processes) {
+    json["processes"].push_back({{"pid", local.process.pid},
+                                 {"rank", local.process.rank},
+                                 {"state", watch::StateName(local.state)}});
+  }
+  json["verdict"] = VerdictJson(ras.verdict);
+  return json;
+}
+
 }  // namespace
 
-std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& findings) {
+std::string WatchJson(const watch::WatchView& view, const watch::RasView& ras,
+                      const std::vector<Finding>& findings) {
   Json json = {{"type", "look"}, {"seconds", view.seconds}};
   json["processes"] = Json::array();
   for (const ProcessView& process : view.processes) {
@@ -157,12 +222,16 @@ std::string WatchJson(const watch::WatchView& view, const std::vector<Finding>& 
   }
   for (const NetRate& rate : view.rdma) json["network"].push_back(NetJson(rate, "rdma"));
   json["notes"] = view.notes;
+  if (ras.used) json["ras"] = RasJson(ras);
   if (!findings.empty()) json["findings"] = Parsed(findings);
   return Line(json);
 }
 
-std::string WatchEndJson(const std::vector<pid_t>& ended, const std::vector<Finding>& findings) {
-  return Line({{"type", "end"}, {"ended", ended}, {"findings", Parsed(findings)}});
+std::string WatchEndJson(const std::vector<pid_t>& ended, const watch::RasView& ras,
+                         const std::vector<Finding>& findings) {
+  Json json = {{"type", "end"}, {"ended", ended}, {"findings", Parsed(findings)}};
+  if (ras.used) json["verdict"] = VerdictJson(ras.verdict);
+  return Line(json);
 }
 
 std::string ProfileJson(pid_t pid, const watch::Profile& profile) {

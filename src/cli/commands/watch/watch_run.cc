@@ -36,18 +36,19 @@ void WaitUntil(double deadline_s, const sigset_t* mask) {
 class WatchSession {
  public:
   explicit WatchSession(const WatchAsked& asked)
-      : asked_(asked), watcher_(RootFs(), OptionsOf(asked)) {}
+      : asked_(asked), watcher_(RootFs(), OptionsOf(asked)), ras_(RootFs(), asked.interval_s) {}
 
   Result<int> Run() {
     RETURN_IF_ERROR(Prepare());
     Result<WatchView> view = watcher_.Look();
     RETURN_IF_ERROR(view);
+    LookAtRas(view.value());
     Status written = Hand(view.value());
     const bool redraw = !asked_.json && WatchScreen::Redraws();
     {
       WatchScreen screen(redraw);
       const std::string problems = Problems(view.value(), redraw);
-      if (redraw) screen.Show(WatchText(view.value()) + problems);
+      if (redraw) screen.Show(WatchText(view.value()) + RasText(seen_) + problems);
       double next = SteadySeconds() + asked_.interval_s;
       for (uint64_t looks = 0;
            (asked_.count == 0 || looks < asked_.count) && written.ok() && view.value().alive > 0;
@@ -58,6 +59,7 @@ class WatchSession {
         next = std::max(next + asked_.interval_s, SteadySeconds());
         view = watcher_.Look();
         if (!view.ok()) break;
+        LookAtRas(view.value());
         samples_.Add(watch::MetricsOf(view.value()));
         written = Hand(view.value());
         Print(view.value(), redraw, &screen);
@@ -75,6 +77,16 @@ class WatchSession {
     options.children = asked.children;
     options.journals = asked.journals;
     return options;
+  }
+
+  void LookAtRas(const WatchView& view) {
+    std::vector<pid_t> pids;
+    for (const watch::ProcessView& process : view.processes) pids.push_back(process.now.pid);
+    seen_ = ras_.Look(pids);
+    if (!asked_.job) return;
+    pids.clear();
+    for (const watch::LocalRank& local : seen_.processes) pids.push_back(local.process.pid);
+    watcher_.Include(pids);
   }
 
   Status Prepare() {
@@ -113,6 +125,7 @@ class WatchSession {
       }
       screen->Refresh();
       if (stop < until) watcher_.Peek();
+      ras_.Peek();
     }
   }
 
@@ -145,12 +158,12 @@ class WatchSession {
     std::vector<Finding> worse = Judged();
     std::erase_if(worse, [](const Finding& f) { return f.severity < Severity::kWarning; });
     if (asked_.json) {
-      PrintOut("{}\n", WatchJson(view, worse));
+      PrintOut("{}\n", WatchJson(view, seen_, worse));
       std::fflush(stdout);
       return;
     }
     // No colours on a screen that is redrawn: lines are cut, possibly inside an escape sequence.
-    std::string text = WatchText(view) + problems;
+    std::string text = WatchText(view) + RasText(seen_) + problems;
     for (const Finding& finding : worse) {
       text += std::string(SeverityName(finding.severity)) + ": " + finding.title + "\n";
     }
@@ -162,17 +175,19 @@ class WatchSession {
     for (const watch::ProcessView& process : view.processes) {
       if (process.ended) ended.push_back(process.now.pid);
     }
-    const std::vector<Finding> findings = Judged();
+    std::vector<Finding> findings = Judged();
+    const bool compared = !findings.empty();
+    if (watch::IsBlame(seen_.verdict.kind)) findings.push_back(watch::RasFinding(seen_.verdict));
     if (asked_.json) {
-      PrintOut("{}\n", WatchEndJson(ended, findings));
+      PrintOut("{}\n", WatchEndJson(ended, seen_, findings));
     } else {
       for (const pid_t pid : ended) {
         PrintOut("process {} has ended\n", static_cast<int>(pid));
       }
-      if (!findings.empty()) {
-        PrintOut("compared with {}: {}\n{}", asked_.baseline, FindingsSummary(findings),
-                 FindingsText(findings, true));
+      if (compared) {
+        PrintOut("compared with {}: {}\n", asked_.baseline, FindingsSummary(findings));
       }
+      if (!findings.empty()) PrintOut("{}", FindingsText(findings, true));
     }
     if (!asked_.save_baseline.empty()) {
       RETURN_IF_ERROR(Save());
@@ -202,11 +217,18 @@ class WatchSession {
   std::unique_ptr<watch::MetricsServer> server_;
   std::string exposition_;
   std::set<std::string> warned_;
+  watch::RasWatch ras_;
+  watch::RasView seen_;
 };
 
 }  // namespace
 
-Result<int> RunWatch(const WatchAsked& asked) { return WatchSession(asked).Run(); }
+Result<int> RunWatch(const WatchAsked& asked) {
+  if (!asked.job) return WatchSession(asked).Run();
+  WatchAsked job = asked;
+  ASSIGN_OR_RETURN(job.pids, ProcessesOfJob(asked.pids));
+  return WatchSession(job).Run();
+}
 
 Result<int> RunProfile(const WatchAsked& asked) {
   const RootFs tree;
