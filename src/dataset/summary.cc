@@ -155,15 +155,9 @@ std::string TimeFigureText(double median, const Interval& interval, size_t sampl
                                            : 1;
   const auto text = [&](double seconds) {
     const double value = seconds * unit;
-    return unit == 1e9 || value >= 9999.5 ? Format("{:.0f}", value) : Format("{:#.4g}", value);
+    return unit == 1e9 || value >= 999.95 ? Format("{:.0f}", value) : Format("{:#.4g}", value);
   };
-  // Four digits of 1000 to 9999 need no point.
-  const auto plain = [&](double seconds) {
-    std::string written = text(seconds);
-    if (written.ends_with('.')) written.pop_back();
-    return written;
-  };
-  return TimeText(median) + " " + IntervalText(plain(interval.low), plain(interval.high), samples);
+  return TimeText(median) + " " + IntervalText(text(interval.low), text(interval.high), samples);
 }
 
 }  // namespace diapason::dataset

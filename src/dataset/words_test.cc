@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "dataset/csv.h"
+#include "dataset/summary.h"
 
 namespace diapason::dataset {
 namespace {
@@ -81,6 +82,15 @@ TEST(CsvTest, WhatIsNoTableIsRefused) {
   const std::string commas(100000, ',');
   std::string_view many = commas;
   EXPECT_FALSE(TakeCsvRow(&many, &number).ok());
+}
+
+TEST(TimeFigureTest, TheIntervalHasTheUnitOfTheMedian) {
+  EXPECT_EQ(TimeFigureText(1.9177e-3, {1.467e-3, 3.7285e-3}, 12), "1.918 ms [1.467, 3.728]");
+  EXPECT_EQ(TimeFigureText(999.4e-6, {990e-6, 1234e-6}, 12), "999.4 us [990.0, 1234]");
+  EXPECT_EQ(TimeFigureText(12e-6, {11e-6, 13e-6}, 3), "12.00 us (11.00 to 13.00)");
+  EXPECT_EQ(TimeFigureText(500e-9, {490e-9, 510e-9}, 6), "500 ns [490, 510]");
+  EXPECT_EQ(TimeFigureText(12e-6, {12e-6, 12e-6}, 1), "12.00 us");
+  EXPECT_EQ(TimeFigureText(2, {1, 12345.6}, 9), "2.000 s [1.000, 12346]");
 }
 
 }  // namespace

@@ -28,7 +28,9 @@ size_t RowTable::WidthOf(size_t first, size_t end) const {
   return width;
 }
 
-std::string RowTable::Line(const std::vector<std::string>& cells) const {
+std::string RowTable::Line(const std::vector<std::string>& cells,
+                           const std::vector<Table::Tone>& tones) const {
+  const bool colours = CurrentTableStyle().colours;
   std::string line;
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (!shown_[i]) continue;
@@ -36,7 +38,9 @@ std::string RowTable::Line(const std::vector<std::string>& cells) const {
     const size_t width = TextWidth(cells[i]);
     const std::string padding(column.width - std::min(column.width, width), ' ');
     if (i > 0) line += std::string(column.gap, ' ');
-    line += column.right ? padding + cells[i] : cells[i] + padding;
+    const std::string shown =
+        colours && i < tones.size() && !cells[i].empty() ? Toned(cells[i], tones[i]) : cells[i];
+    line += column.right ? padding + shown : shown + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + "\n";

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "report/table.h"
+
 namespace diapason::report {
 
 // A table whose rows are printed as soon as they are known, so that the widths are set beforehand.
@@ -22,7 +24,9 @@ class RowTable {
   bool Shown(size_t column) const { return shown_[column]; }
   // One line with its line feed. A cell that is wider than its column moves the rest of the line.
   // REQUIRES: a cell for every column, also for those that are left out.
-  std::string Line(const std::vector<std::string>& cells) const;
+  // `tones` are used if the style of the process has colours; cells beyond them are plain.
+  std::string Line(const std::vector<std::string>& cells,
+                   const std::vector<Table::Tone>& tones = {}) const;
   // The titles as a line.
   std::string Titles() const;
   // Width of the columns from `first` to before `end` with the gaps between them; 0 if none is

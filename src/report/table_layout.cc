@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kGap = 2;
 constexpr size_t kLeastText = 14;  // a text column is not made narrower than this
 
-const char* ToneCode(Table::Tone tone) {
+const char* CodeOf(Table::Tone tone) {
   switch (tone) {
     case Table::Tone::kPlain:
       break;
@@ -25,6 +25,11 @@ const char* ToneCode(Table::Tone tone) {
       return "\033[2m";
   }
   return "";
+}
+
+// A number, possibly with an interval; other text may end in brackets as well.
+bool IsFigure(const std::string& text) {
+  return !text.empty() && text.front() >= '0' && text.front() <= '9';
 }
 
 // The byte behind the first `columns` characters.
@@ -48,6 +53,10 @@ size_t LongestWord(const std::string& text) {
 }
 
 }  // namespace
+
+std::string Toned(const std::string& text, Table::Tone tone) {
+  return tone == Table::Tone::kPlain ? text : CodeOf(tone) + text + "\033[0m";
+}
 
 size_t TextWidth(std::string_view text) {
   return static_cast<size_t>(
@@ -101,15 +110,14 @@ void TableLayout::Measure(Column* column) const {
 }
 
 std::string TableLayout::CellText(const Column& column, const std::string& text) const {
-  return column.brief ? WithoutInterval(text) : text;
+  return column.brief && IsFigure(text) ? WithoutInterval(text) : text;
 }
 
 bool TableLayout::HasIntervals(const Column& column) const {
-  return column.right &&
-         std::any_of(table_.rows_.begin(), table_.rows_.end(), [&](const auto& row) {
-           const std::string& text = row[column.index].text;
-           return WithoutInterval(text) != text;
-         });
+  return std::any_of(table_.rows_.begin(), table_.rows_.end(), [&](const auto& row) {
+    const std::string& text = row[column.index].text;
+    return IsFigure(text) && WithoutInterval(text) != text;
+  });
 }
 
 size_t TableLayout::Total() const {
@@ -232,7 +240,7 @@ void TableLayout::AddLines(const std::vector<std::vector<std::string>>& cells,
       if (!part.empty()) {
         const bool toned = colours && tones[i] != Table::Tone::kPlain;
         whole += std::string(blanks, ' ');
-        whole += toned ? ToneCode(tones[i]) + part + "\033[0m" : part;
+        whole += toned ? Toned(part, tones[i]) : part;
         blanks = 0;
       }
       if (!column.right) blanks += padding;

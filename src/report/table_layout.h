@@ -47,6 +47,8 @@ class TableLayout {
   bool intervals_gone_ = false;
 };
 
+// A text in the colour of a tone.
+std::string Toned(const std::string& text, Table::Tone tone);
 // Width in characters: UTF-8 continuation bytes have none.
 size_t TextWidth(std::string_view text);
 // Lines of at most `columns` characters, broken at blanks, else behind one of "/,;:=", else

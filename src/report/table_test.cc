@@ -120,6 +120,16 @@ TEST(TableTest, IntervalsAreTakenOffBehindAValueOnly) {
   EXPECT_EQ(WithoutInterval("12.1"), "12.1");
 }
 
+TEST(TableTest, IntervalsOfFiguresAreLeftOutInAnyColumn) {
+  Table table({"calls", "gain"});
+  table.Add({"allreduce (4 ranks)", "1.35 x [1.33, 1.37]"});
+  EXPECT_EQ(table.Text({.columns = 30}),
+            "calls                gain\n"
+            "allreduce (4 ranks)  1.35 x\n"
+            "(no room for intervals in 30\n"
+            "columns)\n");
+}
+
 TEST(RowTableTest, LeavesOutTheLeastImportantColumns) {
   const std::vector<RowTable::Column> columns = {
       {"size", 6, true, 9}, {"count", 6, true, 1}, {"time", 6, true, 5}};

@@ -165,7 +165,15 @@ std::vector<std::string> PolicyLines::Cells(const PolicyCheck& check) const {
           VerdictText(check)};
 }
 
-std::string PolicyLines::Row(const PolicyCheck& check) const { return columns_.Line(Cells(check)); }
+std::string PolicyLines::Row(const PolicyCheck& check) const {
+  using Tone = report::Table::Tone;
+  Tone verdict = Tone::kPlain;
+  if (check.Failure() != nullptr || check.verdict == PolicyVerdict::kSlower) verdict = Tone::kBad;
+  if (check.Failure() == nullptr && check.verdict == PolicyVerdict::kFaster) verdict = Tone::kGood;
+  std::vector<Tone> tones(8, Tone::kPlain);
+  tones[5] = tones[7] = verdict;
+  return columns_.Line(Cells(check), tones);
+}
 
 report::Table PolicyLines::Whole(const std::vector<PolicyCheck>& checks) const {
   using Align = report::Table::Align;

@@ -45,6 +45,11 @@ std::string DoctorText(const doctor::CheckInputs& facts, const std::vector<Findi
   report::Table table({"", "checklist", "because"});
   for (const doctor::ChecklistItem& item : checklist) {
     table.Add({std::string(doctor::StateName(item.state)), item.text, item.because});
+    if (item.state == doctor::ChecklistItem::State::kNotOk) {
+      table.SetTone(0, report::Table::Tone::kBad);
+    } else if (item.state == doctor::ChecklistItem::State::kOk) {
+      table.SetTone(0, report::Table::Tone::kGood);
+    }
   }
   text += "\n" + table.Text() + "\n" + FindingsSummary(findings) + "\n";
   return text;

@@ -52,8 +52,7 @@ std::string ContextsText(const JobTuneResult& result) {
   const bool kept = result.verdict == Verdict::kFaster;
   Table table({"calls", "per iteration", "time", "tried", kept ? "policy" : "best of the search",
                "gain in the search"});
-  table.SetAlign(
-      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kRight});
+  table.SetAlign({Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.SetImportance({9, 3, 4, 1, 7, 8});
   size_t shown = 0;
   for (const TunedContext& one : result.contexts) {
