@@ -85,7 +85,7 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   command
       ->AddOption("--compare", asked->compared,
                   "Old and new measurements to show side by side, as `compare` reads them")
-      ->TypeName("OLD NEW")
+      ->TypeName("DIR|FILE")
       ->Expect(2, 2);
   command->AddOutput(request.output, "HTML file to write")->Required();
   command
