@@ -29,8 +29,7 @@ import tempfile
 from pathlib import Path
 
 SIZES = "1K,16K,64K,256K"
-DELAYED = 65536  # bytes of the call that the real delay is for
-DELAY_BYTES = (30000, 70000)  # of its sends
+DELAY_BYTES = (30000, 70000)  # sends of the call of 256 KiB
 LIMIT = 120
 IN_TURNS = 20
 
@@ -41,7 +40,7 @@ def settings() -> argparse.Namespace:
     parser.add_argument("--launches", type=int, default=60)
     parser.add_argument("--comparisons", type=int, default=200)
     parser.add_argument("--planted", type=int, default=20)
-    parser.add_argument("--delay", type=float, default=12, help="microseconds of the real delay; 0: none")
+    parser.add_argument("--delay", type=float, default=6, help="microseconds of the real delay; 0: none")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--keep", type=Path, help="folder of the stores; those that are there are used again")
     parser.add_argument("--json", type=Path)

@@ -49,7 +49,7 @@ set(DIAPASON_USES_env_tune        base process domain journal knobs host env_pla
 set(DIAPASON_USES_job             base process domain policy journal job_profile rendezvous agree cell_server launch knobs host doctor)  # `diapason run`
 set(DIAPASON_USES_report          base domain policy journal dataset doctor)
 set(DIAPASON_USES_compare         base dataset traces report)  # old and new measurements of the same calls
-set(DIAPASON_USES_tune            base domain policy journal comm launch dataset measure search model logs report)
+set(DIAPASON_USES_tune            base domain policy journal comm launch dataset traces measure search model logs report)
 set(DIAPASON_USES_job_tune        base process domain policy journal job_profile agree learn launch dataset job report)
 set(DIAPASON_USES_mpi_tune        base domain policy mpi_profile dataset measure search job report job_tune)
 set(DIAPASON_USES_cli_framework   base domain report)

@@ -72,10 +72,15 @@ std::string ChangeIntervalText(const Change& change);
 // How the verdicts were found, in sentences.
 std::string MethodText(const Comparison& comparison);
 
+// "8 calls: 1 slower, 0 faster, 7 same, 0 cannot tell; geometric mean +1.3 % [-0.2, +2.8]".
+std::string SummaryText(const Comparison& comparison);
+
 // Whole documents. Texts of files are escaped.
 std::string ComparisonText(const Comparison& comparison);
 std::string ComparisonJson(const Comparison& comparison);
 std::string ComparisonMarkdown(const Comparison& comparison);
 std::string ComparisonJunit(const Comparison& comparison);
+// A page of its own; `title` may be "".
+std::string ComparisonHtml(const Comparison& comparison, const std::string& title);
 
 }  // namespace diapason::compare

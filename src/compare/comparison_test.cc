@@ -152,6 +152,10 @@ TEST(ComparisonTest, DocumentsSayTheSame) {
   const std::string markdown = ComparisonMarkdown(result);
   EXPECT_NE(markdown.find("### Collectives: slower"), std::string::npos);
   EXPECT_LT(markdown.find("| slower, fails |"), markdown.find("| same |"));
+  const std::string html = ComparisonHtml(result, "<b>");
+  EXPECT_NE(html.find("<h1>&#60;b&#62;</h1>"), std::string::npos);
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_NE(html.find("slower, fails"), std::string::npos);
   const std::string text = ComparisonText(result);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(text.find("1 call slower by more than 5 % beyond doubt"), std::string::npos);

@@ -65,23 +65,6 @@ std::string LaunchesText(const Change& change) {
                 change.paired ? ", in turns" : "");
 }
 
-std::string Summary(const Comparison& comparison) {
-  std::string text = Format(
-      "{}: {} slower, {} faster, {} same, {} cannot tell", Count(comparison.calls.size(), "call"),
-      comparison.Count(Verdict::kSlower), comparison.Count(Verdict::kFaster),
-      comparison.Count(Verdict::kSame), comparison.Count(Verdict::kCannotTell));
-  if (comparison.calls.empty()) return text;
-  text += "; geometric mean " + ShareText(comparison.geometric_mean);
-  if (comparison.overall && comparison.overall->has_interval()) {
-    const bool all = comparison.overall_calls == comparison.calls.size();
-    text += (all ? " "
-                 : Format("; of the {} calls that every launch has {} ", comparison.overall_calls,
-                          ShareText(comparison.overall->share()))) +
-            ChangeIntervalText(*comparison.overall);
-  }
-  return text;
-}
-
 std::string FailText(const Comparison& comparison) {
   if (!comparison.options.fail_on) return "";
   const std::string limit = Format("{:g} %", *comparison.options.fail_on * 100);
@@ -126,6 +109,23 @@ std::string ChangeIntervalText(const Change& change) {
   if (change.has_interval()) return "[" + Signed(change.low()) + ", " + Signed(change.high()) + "]";
   if (!change.has_range) return "-";
   return "(" + Signed(change.range_low) + " to " + Signed(change.range_high) + ")";
+}
+
+std::string SummaryText(const Comparison& comparison) {
+  std::string text = Format(
+      "{}: {} slower, {} faster, {} same, {} cannot tell", Count(comparison.calls.size(), "call"),
+      comparison.Count(Verdict::kSlower), comparison.Count(Verdict::kFaster),
+      comparison.Count(Verdict::kSame), comparison.Count(Verdict::kCannotTell));
+  if (comparison.calls.empty()) return text;
+  text += "; geometric mean " + ShareText(comparison.geometric_mean);
+  if (comparison.overall && comparison.overall->has_interval()) {
+    const bool all = comparison.overall_calls == comparison.calls.size();
+    text += (all ? " "
+                 : Format("; of the {} calls that every launch has {} ", comparison.overall_calls,
+                          ShareText(comparison.overall->share()))) +
+            ChangeIntervalText(*comparison.overall);
+  }
+  return text;
 }
 
 std::string MethodText(const Comparison& comparison) {
@@ -179,7 +179,7 @@ std::string ComparisonText(const Comparison& comparison) {
   text += "\n";
   AddOnly("old", comparison.only_old, &text);
   AddOnly("new", comparison.only_new, &text);
-  text += Summary(comparison) + "\n";
+  text += SummaryText(comparison) + "\n";
   text += "overall  " + std::string(VerdictName(comparison.Overall())) + "\n";
   if (const std::string failing = FailText(comparison); !failing.empty()) text += failing + "\n";
   return text + "method   " + MethodText(comparison) + "\n";
@@ -188,7 +188,7 @@ std::string ComparisonText(const Comparison& comparison) {
 std::string ComparisonMarkdown(const Comparison& comparison) {
   constexpr size_t kMostRows = 200;
   std::string text = "### Collectives: " + std::string(VerdictName(comparison.Overall())) + "\n\n" +
-                     CellText(Summary(comparison)) + "\n";
+                     CellText(SummaryText(comparison)) + "\n";
   if (const std::string failing = FailText(comparison); !failing.empty()) {
     text += "\n**" + failing + "**\n";
   }

@@ -142,6 +142,7 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
       return Invalid(
           "it is a journal: those of all ranks belong together, name them with --journal FILE...");
     }
+    if (IsNcclTestJson(text)) return ImportNcclTestJson(text, name, options);
     if (IsTestJson(first)) return ImportTestJson(text, name, options);
     if (IsTable(first)) return ImportTable(text, name, options);
     if (IsTestLog(text)) return ImportTestLog(text, name, options);
@@ -152,7 +153,8 @@ Result<Import> ImportText(std::string_view text, const std::string& name,
           "so: --iterations FILE --collective C --size B --ranks N");
     }
     return Invalid(
-        "its format is not known; known are logs of nccl-tests and rccl-tests (also -Z json), "
+        "its format is not known; known are logs of nccl-tests and rccl-tests (also -J and -Z "
+        "json), "
         "tables with the "
         "columns collective, num_nodes, num_gpus, size_bytes, algo, proto, nchannels and times or "
         "bandwidths, reward lines (collType,nBytes,nNodes,nRanks,latency_ms) and what `diapason "

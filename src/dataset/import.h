@@ -45,7 +45,7 @@ struct Import {
 StoreContents ContentsOf(Import import);
 
 // Detects the format of a file by its content, and reads it: logs of nccl-tests and rccl-tests,
-// rccl-tests' JSON (-Z json), an object a line or one list,
+// nccl-tests' JSON (-J), rccl-tests' JSON (-Z json), an object a line or one list,
 // tables with a column per property (rccl-sweep's grids, optimized_metrics.csv), reward lines, and
 // the output of `diapason data export --format csv`. `name` is the file's. A run's id is derived
 // from the content and the options.
@@ -67,6 +67,10 @@ Result<Import> ImportRewards(std::string_view text, const std::string& name,
 bool IsTestJson(std::string_view text);
 Result<Import> ImportTestJson(std::string_view text, const std::string& name,
                               const ImportOptions& options);
+// One object with all results, of nccl-tests (-J FILE).
+bool IsNcclTestJson(std::string_view text);
+Result<Import> ImportNcclTestJson(std::string_view text, const std::string& name,
+                                  const ImportOptions& options);
 Result<Import> ImportExport(std::string_view text, const std::string& name);
 
 // Canonical text of the final options, for ids: equal options give equal texts.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "dataset/import_journal.h"
 #include "domain/collectives.h"
@@ -9,12 +10,15 @@
 #include "logs/reader.h"
 #include "measure/group_measurer.h"
 #include "report/inputs.h"
+#include "traces/inspector.h"
 #include "tune/tuning.h"
 
 namespace diapason::tune {
 namespace {
 
 using Kinds = std::map<std::pair<Operation, uint64_t>, uint64_t>;
+
+constexpr size_t kLargestDump = size_t{256} << 20;
 
 bool IsJournal(const std::string& path) {
   const Result<std::string> start = report::StartOf(path);
@@ -60,6 +64,41 @@ Status AddJournalCalls(const std::string& path, Kinds* all, std::vector<TimedCal
   return {};
 }
 
+bool IsDump(const std::string& path) {
+  // The first line of a verbose dump is longer than what report::StartOf reads.
+  const Result<std::string> start = report::StartOf(path);
+  if (!start.ok() || !start.value().starts_with('{')) return false;
+  const Result<std::string> text = ReadFile(path, kLargestDump);
+  return text.ok() && traces::IsInspectorDump(text.value());
+}
+
+// A dump of NCCL Inspector has the calls of one rank. Only verbose dumps have their order.
+Status AddDumpCalls(const std::string& path, Kinds* all, std::vector<TimedCall>* longest,
+                    RecordedCalls* recorded) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kLargestDump));
+  const traces::InspectorDump dump = traces::ParseInspector(text);
+  Kinds kinds;
+  std::vector<TimedCall> order;
+  bool ordered = true;
+  for (const traces::InspectorCall& call : dump.calls) {
+    const Result<Operation> operation = measure::ParseMeasured(call.collective);
+    if (!operation.ok() || operation.value() == Operation::kSend) {
+      ++recorded->left_out;
+      continue;
+    }
+    ++kinds[{operation.value(), call.bytes}];
+    recorded->ranks.push_back(call.ranks);
+    ordered &= call.start_us > 0;
+    order.push_back({operation.value(), call.bytes, call.start_us * 1000});
+  }
+  recorded->left_out += dump.point_to_point + dump.bad_lines + dump.dropped + dump.missing;
+  std::stable_sort(order.begin(), order.end(),
+                   [](const TimedCall& a, const TimedCall& b) { return a.time_ns < b.time_ns; });
+  if (ordered && order.size() > longest->size()) *longest = std::move(order);
+  TakeMost(kinds, all);
+  return {};
+}
+
 Status AddLogCalls(const std::vector<std::string>& paths, Kinds* all, RecordedCalls* recorded) {
   logs::LogFacts facts;
   std::vector<std::string> warnings;
@@ -90,6 +129,10 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
   std::vector<std::string> logs;
   std::vector<TimedCall> order;
   for (const std::string& file : files) {
+    if (IsDump(file)) {
+      RETURN_IF_ERROR(AddDumpCalls(file, &all, &order, &recorded));
+      continue;
+    }
     if (!IsJournal(file)) {
       logs.push_back(file);
       continue;
@@ -102,7 +145,7 @@ Result<RecordedCalls> ReadWorkload(const std::vector<std::string>& files) {
   if (all.empty()) {
     return NotFound("no calls of collectives in '" + Join(files, "', '") +
                     "': journals (DIAPASON_JOURNAL) and logs of NCCL or RCCL with NCCL_DEBUG=INFO "
-                    "NCCL_DEBUG_SUBSYS=COLL contain them");
+                    "NCCL_DEBUG_SUBSYS=COLL contain them, and dumps of NCCL Inspector");
   }
   recorded.step = FindStep(order);
   for (const auto& [kind, calls] : all) {

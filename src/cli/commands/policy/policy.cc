@@ -115,6 +115,27 @@ CommandLine* DeclareEnv(CommandLine* policy, PolicyOptions* options) {
   return env;
 }
 
+CommandLine* DeclareStatus(CommandLine* policy, PolicyOptions* options) {
+  CommandLine* status = policy->AddCommand(
+      "status", "Say whether a policy still fits the machine, the library and the calls of jobs");
+  AddFile(status, options);
+  AddLibrary(status, options);
+  status
+      ->AddOption("--journal", options->journals,
+                  "Journals of jobs: which of their calls and of their time the rows cover")
+      ->TypeName("FILE");
+  status
+      ->AddOption("--store", options->store,
+                  "Store with the measurements that the policy was made from")
+      ->TypeName("STORE")
+      ->Default("measurements.db beside the policy, if it is there");
+  status->AddJson(options->json);
+  status->Example("diapason policy status my.conf --journal j.*",
+                  "Say whether to tune again, and why");
+  status->ExitStatus(kExitWarnings, "there is a reason to tune again");
+  return status;
+}
+
 }  // namespace
 
 void AddPolicy(CommandLine* parent, CommandAction* run) {
@@ -136,6 +157,7 @@ void AddPolicy(CommandLine* parent, CommandAction* run) {
   on(DeclareShow(policy, options.get()), RunPolicyShow);
   on(DeclareConvert(policy, options.get()), RunPolicyConvert);
   on(DeclareEnv(policy, options.get()), RunPolicyEnv);
+  on(DeclareStatus(policy, options.get()), RunPolicyStatus);
 }
 
 }  // namespace diapason::cli

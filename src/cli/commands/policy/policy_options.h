@@ -33,6 +33,9 @@ struct PolicyOptions {
   bool accept_edits = false;
   // env
   bool value_only = false;
+  // status
+  std::vector<std::string> journals;
+  std::string store;
 };
 
 Result<policy::ParseOptions> ParseOptionsOf(const PolicyOptions& options);
@@ -45,5 +48,6 @@ Result<int> RunPolicyCheck(const PolicyOptions& options);
 Result<int> RunPolicyShow(const PolicyOptions& options);
 Result<int> RunPolicyConvert(const PolicyOptions& options);
 Result<int> RunPolicyEnv(const PolicyOptions& options);
+Result<int> RunPolicyStatus(const PolicyOptions& options);
 
 }  // namespace diapason::cli

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -9,6 +10,7 @@
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
 #include "cli/framework/json_text.h"
+#include "compare/comparison.h"
 #include "report/write_report.h"
 
 namespace diapason::cli {
@@ -36,11 +38,34 @@ Result<int> RunReport(const ReportRequest& request, bool json) {
   return kExitFine;
 }
 
+Result<int> RunCompareReport(const ReportRequest& request, const std::vector<std::string>& sides,
+                             bool json) {
+  Result<compare::Side> before = compare::ReadSide({sides[0]});
+  if (!before.ok()) return before.status().WithContext("old");
+  Result<compare::Side> after = compare::ReadSide({sides[1]});
+  if (!after.ok()) return after.status().WithContext("new");
+  const compare::Comparison comparison = compare::Compare(before.value(), after.value(), {});
+  const std::string html = compare::ComparisonHtml(comparison, request.title);
+  RETURN_IF_ERROR(WriteFileAtomically(request.output, html).WithContext("writing the report"));
+  if (json) {
+    const nlohmann::ordered_json shown = {{"report", request.output},
+                                          {"bytes", html.size()},
+                                          {"calls", comparison.calls.size()},
+                                          {"warnings", comparison.notes}};
+    PrintOut("{}\n", JsonText(shown));
+    return kExitFine;
+  }
+  PrintOut("{}: {}, {}\n", request.output, Count(comparison.calls.size(), "call"),
+           AboutBytes(static_cast<uint64_t>(html.size())));
+  return kExitFine;
+}
+
 }  // namespace
 
 void AddReport(CommandLine* parent, CommandAction* run) {
   struct Asked {
     ReportRequest request;
+    std::vector<std::string> compared;
     bool no_doctor = false;
     bool json = false;
   };
@@ -56,11 +81,15 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   command
       ->AddOption("STORE|JOURNAL|FILE", request.inputs,
                   "Stores, journals, logs and tables to report on")
-      ->TypeName("STORE|JOURNAL|FILE")
-      ->Required();
+      ->TypeName("STORE|JOURNAL|FILE");
   command->AddOption("--policy", request.policies, "Policy to draw as a map")
       ->TypeName("FILE")
       ->OneEach();
+  command
+      ->AddOption("--compare", asked->compared,
+                  "Old and new measurements to show side by side, as `compare` reads them")
+      ->TypeName("DIR|FILE")
+      ->Expect(2, 2);
   command->AddOutput(request.output, "HTML file to write")->Required();
   command
       ->AddOption("--title", request.title,
@@ -72,7 +101,19 @@ void AddReport(CommandLine* parent, CommandAction* run) {
   command->Example("diapason report diapason.db -o report.html", "Report the results of a sweep");
   command->Example("diapason report diapason.db --policy my.conf -o report.html");
   command->Example("diapason report j.* -o report.html", "Report what a job has learned");
+  command->Example("diapason report --compare old.db new.db -o compare.html",
+                   "Show what became slower or faster");
   command->Callback([asked, run] {
+    if (!asked->compared.empty()) {
+      if (!asked->request.inputs.empty() || !asked->request.policies.empty()) {
+        throw UsageError{"--compare", "cannot be combined with other inputs and policies"};
+      }
+      *run = [asked] { return RunCompareReport(asked->request, asked->compared, asked->json); };
+      return;
+    }
+    if (asked->request.inputs.empty()) {
+      throw UsageError{"STORE|JOURNAL|FILE", "name what to report on"};
+    }
     asked->request.doctor = !asked->no_doctor;
     *run = [asked] { return RunReport(asked->request, asked->json); };
   });
