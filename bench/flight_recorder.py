@@ -51,12 +51,14 @@ def main() -> None:
         ran = subprocess.run([programs / "diapason", "logs", folder, "--section", "findings"], capture_output=True,
                              text=True, check=False)
         seconds = time.monotonic() - start
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    memory = used.ru_maxrss / 1024
+    processor = used.ru_utime + used.ru_stime
     if f"Rank {late} is the root" not in ran.stdout:
         sys.exit("the late rank is not named: " + ran.stdout + ran.stderr)
     mib = ranks * len(texts[0]) / 2**20
-    print(f"{ranks} dumps ({form}) of {count} entries, {mib:.0f} MiB: {seconds:.1f} s, {mib / seconds:.0f} MiB/s, "
-          f"{memory:.0f} MiB resident")
+    print(f"{ranks} dumps ({form}) of {count} entries, {mib:.0f} MiB: {processor:.1f} s of CPU time, {seconds:.1f} s in "
+          f"all, {memory:.0f} MiB resident")
 
 
 if __name__ == "__main__":
