@@ -22,6 +22,7 @@ struct GroupLine {
   int64_t entered = -1;
   int64_t started = -1;
   int64_t completed = -1;
+  int64_t first_open = -1;
   std::string open;       // "all_reduce [64] Float, started"
   std::string frame;      // where the program called it
   uint64_t open_p2p = 0;  // sends and receives that are open on each of them

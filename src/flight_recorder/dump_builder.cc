@@ -68,14 +68,14 @@ void TensorSizes::EndTensor() {
 int64_t TensorSizes::elements() const { return any_ && !unknown_ ? sum_ : -1; }
 
 void RawEntry::Frame(std::string_view file, int64_t line, std::string_view function) {
-  if (file.empty() && function.empty()) return;
+  if (count_ >= kMostFrames || (file.empty() && function.empty())) return;
   const std::string text = Format("{}:{} {}", file.substr(0, 120), line, function.substr(0, 60));
   if (file.find("torch/distributed/") != std::string_view::npos ||
       file.find("torch/_") != std::string_view::npos) {
     if (own_frame_.empty()) own_frame_ = text;
     return;
   }
-  if (++count_ > kMostFrames) return;
+  ++count_;
   frames_ += (frames_.empty() ? "" : " < ") + text;
 }
 

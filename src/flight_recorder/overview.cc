@@ -33,6 +33,7 @@ GroupLine LineOf(const JobProgress& job, const RankProgress& rank, uint32_t grou
   line.started = progress.completed;
   if (progress.open != nullptr) {
     const Entry& entry = *progress.open->entry;
+    line.first_open = entry.sequence;
     line.open = job.record().CallText(entry) + ", " + std::string(StateName(entry.state));
     line.frame = job.record().frames[entry.frames];
   }

@@ -270,7 +270,7 @@ TEST(LogReader, RefusesWhatIsNoLog) {
   const Status pickle = ReadLogText(std::string("\x80\x02}q\x00", 5), "dump", &facts);
   ASSERT_FALSE(pickle.ok());
   EXPECT_TRUE(Contains(pickle.message(), "pickle")) << pickle.message();
-  EXPECT_TRUE(Contains(pickle.message(), "json.dump"));
+  EXPECT_TRUE(Contains(pickle.message(), "breaks off"));
   EXPECT_TRUE(Contains(ReadLogText("\x1f\x8b\x08", "x.gz", &facts).message(), "zcat"));
   EXPECT_FALSE(ReadLogText(std::string(4096, '\0'), "hole", &facts).ok());
   EXPECT_FALSE(ReadLogText(std::string("a\0b\0c\0d\0", 8), "utf16", &facts).ok());

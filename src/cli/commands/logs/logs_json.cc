@@ -192,6 +192,7 @@ Json Flights(const LogFacts& facts) {
                       {"last_enqueued", line.entered},
                       {"last_started", line.started},
                       {"last_completed", line.completed},
+                      {"first_open", line.first_open},
                       {"open_operation", line.open},
                       {"open_frame", line.frame},
                       {"point_to_point_open", line.open_p2p}});

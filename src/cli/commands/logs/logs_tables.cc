@@ -124,19 +124,24 @@ std::string LogFlights(const LogFacts& facts) {
   if (flight.dumps.empty()) return "";
   std::string text = Format("Flight recorder\n  {}, {} entries\n",
                             Count(flight.dumps.size(), "dump"), flight.entries);
-  Table table({"group", "ranks", "entered", "started", "completed", "first open", "open p2p"});
-  table.SetAlign({kLeft, kLeft, kRight, kRight, kRight, kLeft, kRight});
+  Table table({"group", "ranks", "entered", "started", "completed", "first open"});
+  table.SetAlign({kLeft, kLeft, kRight, kRight, kRight, kLeft});
   size_t rows = 0;
   for (const flight_recorder::GroupLine& line : flight_recorder::Overview(flight, false)) {
     if (++rows > kMostRows) continue;
     const auto number = [](int64_t value) {
       return value < 0 ? std::string("-") : std::to_string(value);
     };
+    std::string open = line.open;
+    if (line.open_p2p > 0) {
+      open += (open.empty() ? "" : "; ") + (line.open_p2p == 1
+                                                ? std::string("1 send or receive")
+                                                : Format("{} sends and receives", line.open_p2p));
+    }
     const flight_recorder::Group& group = flight.groups[line.group];
     table.Add({group.name + (group.description.empty() ? "" : " " + group.description),
                RanksText(line.ranks), number(line.entered), number(line.started),
-               number(line.completed), line.open,
-               line.open_p2p == 0 ? "" : std::to_string(line.open_p2p)});
+               number(line.completed), open});
   }
   return text + IndentedRows(table.Text()) + MoreRows(rows, "line");
 }
