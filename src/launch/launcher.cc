@@ -147,6 +147,38 @@ std::string HostOfFirstRank(const std::vector<std::string>& hosts, const std::st
   return hosts.empty() ? "" : hosts.front();
 }
 
+std::string CauseOfFailure(std::string_view said) {
+  constexpr std::string_view kStarts[] = {"ssh: ",          "ssh_exchange_identification: ",
+                                          "Connection to ", "Connection closed by ",
+                                          "srun: error: ",  "slurmstepd: error: "};
+  constexpr std::string_view kAnywhere[] = {"Remote daemon:", "Host key verification failed",
+                                            "Permission denied (", "diapason: error: "};
+  constexpr size_t kMost = 8;
+  constexpr size_t kLongest = 400;
+  std::vector<std::string_view> found;
+  while (!said.empty() && found.size() < kMost) {
+    const size_t end = std::min(said.find('\n'), said.size());
+    std::string_view line = said.substr(0, end);
+    said.remove_prefix(std::min(end + 1, said.size()));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
+    const bool cause =
+        std::any_of(std::begin(kStarts), std::end(kStarts),
+                    [&](std::string_view start) { return line.starts_with(start); }) ||
+        std::any_of(std::begin(kAnywhere), std::end(kAnywhere), [&](std::string_view part) {
+          return line.find(part) != std::string_view::npos;
+        });
+    line = line.substr(0, kLongest);
+    if (cause && std::find(found.begin(), found.end(), line) == found.end()) found.push_back(line);
+  }
+  std::string text;
+  for (const std::string_view line : found) {
+    if (!text.empty()) text += '\n';
+    text += line;
+  }
+  return text;
+}
+
 std::vector<std::string> OwnAddresses() {
   std::vector<std::string> addresses;
   ifaddrs* first = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,11 @@ Result<std::vector<std::string>> ReadHostFile(const std::string& path);
 // its addresses), otherwise on the first host of the file.
 std::string HostOfFirstRank(const std::vector<std::string>& hosts, const std::string& own_name,
                             const std::vector<std::string>& own_addresses);
+
+// The lines of what mpirun, ssh or srun have said that name the host or the cause of a failed
+// start, each once and at most eight; "" if there are none. mpirun's own text is long advice for
+// all cases.
+std::string CauseOfFailure(std::string_view said);
 
 // The numeric addresses of this host's interfaces.
 std::vector<std::string> OwnAddresses();

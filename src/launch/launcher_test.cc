@@ -8,6 +8,29 @@
 namespace diapason::launch {
 namespace {
 
+TEST(LauncherTest, TheCauseOfAFailedStartNamesTheHost) {
+  const std::string mpirun =
+      "ssh: connect to host box3 port 22: No route to host\r\n"
+      "--------------------------------------------------------------------------\n"
+      "ORTE was unable to reliably start one or more daemons.\n"
+      "This usually is caused by:\n\n"
+      "* not finding the required libraries and/or binaries on\n"
+      "  one or more nodes. Please check your PATH and LD_LIBRARY_PATH\n"
+      "ssh: connect to host box3 port 22: No route to host\n";
+  EXPECT_EQ(CauseOfFailure(mpirun), "ssh: connect to host box3 port 22: No route to host");
+  EXPECT_EQ(CauseOfFailure("Connection to box3 closed by remote host.\n  HNP daemon   : x\n"
+                           "  Remote daemon: [[1,0],2] on node box3\n"),
+            "Connection to box3 closed by remote host.\nRemote daemon: [[1,0],2] on node box3");
+  EXPECT_EQ(CauseOfFailure("srun: error: Node failure on box3"),
+            "srun: error: Node failure on box3");
+  EXPECT_EQ(CauseOfFailure("a rank says something\n\n"), "");
+  EXPECT_EQ(CauseOfFailure(""), "");
+  std::string many;
+  for (int i = 0; i < 1000; ++i)
+    many += "ssh: " + std::to_string(i) + std::string(10000, 'x') + "\n";
+  EXPECT_LE(CauseOfFailure(many).size(), 8 * 401U);
+}
+
 TEST(LauncherTest, BuildsWhatEachLauncherWants) {
   Launcher launcher;
   launcher.self = "/bin/diapason";

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "launch/launcher.h"
+
 namespace diapason::launch {
 namespace {
 
@@ -65,7 +67,8 @@ Result<int> Program::Finish(Deadline deadline) {
 
 std::string Program::ErrorTail() {
   child_->Drain();
-  return errors_.Tail(kErrorLines);
+  const std::string cause = CauseOfFailure(errors_.Text());
+  return cause.empty() ? errors_.Tail(kErrorLines) : cause;
 }
 
 }  // namespace diapason::launch

@@ -29,7 +29,7 @@ class Box:
     def __enter__(self):
         remains.remove_ownerless()
         self._cluster = Cluster.up(f'attack{os.getpid()}', self.COUNT, rate=RATE, owner=remains.owner(os.getpid()),
-                                   with_ssh=False)
+                                   with_ssh=False, visible=(sys.prefix, sys.base_prefix))
         return self
 
     def __exit__(self, *_):

@@ -11,6 +11,7 @@ import processes
 
 PORT = 6399
 PROXY_PORT = 6400
+RELAY = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'cluster', 'relay.py')
 SECRET = 'a secret that only tests have'  # of a store at tcp://
 
 
@@ -52,9 +53,8 @@ class Server:
         """A way to the server that delays, drops or loses; returns its address."""
         self._hosts.end(self._proxy)
         words = [f'{name}={value}' for name, value in settings.items()]
-        here = os.path.dirname(os.path.abspath(__file__))
         self._proxy = processes.start(
-            [*self._hosts.on(0), sys.executable, os.path.join(here, 'proxy.py'),
+            [*self._hosts.on(0), sys.executable, RELAY,
              self._hosts.address(0), str(PROXY_PORT), str(PORT), *words],
             stdout=subprocess.PIPE, text=True)
         if self._proxy.stdout.readline() != 'ready\n':

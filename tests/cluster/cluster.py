@@ -157,6 +157,25 @@ class Cluster:
         """Limits the link of a host in both directions."""
         links.shape(self._pid(_SWITCH), self._number(host), self._pid(host), rate)
 
+    def delay(self, host, port, milliseconds):
+        """A second way to a TCP port of a host, on which data waits so long in each direction: its port. It ends with the
+        host."""
+        if not 1 <= port <= 65535 or not 0 <= milliseconds <= 60000:
+            raise ValueError(f'port {port} and {milliseconds} ms: a port is 1 to 65535, a delay at most 60000 ms')
+        way = self._free_port(host)
+        log = self.log(host, f'relay{way}')
+        script = 'exec setsid python3 -B "$@" > "$0" 2>&1 &'
+        self.check(host, ['sh', '-c', script, log, os.path.join(_HERE, 'relay.py'), self.address(host), str(way), str(port),
+                          f'delay={milliseconds / 1000}'])
+        remains.wait_until(lambda: _said(log), f'the relay to port {port} of {host}')
+        if _said(log) != 'ready':
+            raise RuntimeError(f'the relay to port {port} of {host} does not start: {_said(log)}')
+        return way
+
+    def _free_port(self, host):
+        script = 'import socket, sys; s = socket.socket(); s.bind((sys.argv[1], 0)); print(s.getsockname()[1])'
+        return int(self.check(host, ['python3', '-c', script, self.address(host)]))
+
     def cut(self, host):
         links.set_cable(self._pid(_SWITCH), self._number(host), 'down')
 
@@ -201,3 +220,13 @@ class Cluster:
             return 'paused' if layout.state(self._pid(host)) == 'T' else 'running'
         except LookupError:
             return 'dead'
+
+
+def _said(path):
+    """The first line of a file, once it is whole; empty before that."""
+    try:
+        with open(path, encoding='utf-8') as file:
+            first = file.readline()
+    except FileNotFoundError:
+        return ''
+    return first.strip() if first.endswith('\n') else ''

@@ -60,6 +60,12 @@ def _operation(options):
     return 0
 
 
+def _delay(options):
+    way = Cluster(options.name).delay(options.host, options.port, options.milliseconds)
+    print(f'{options.host}:{way} leads to {options.host}:{options.port}, {options.milliseconds:g} ms later in each direction')
+    return 0
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog='./dev cluster', description=__doc__)
     parser.add_argument('--name', default='box', help='the cluster, where there are several (default box)')
@@ -85,6 +91,11 @@ def _parser():
         if action == 'rate':
             operation.add_argument('rate')
         operation.set_defaults(function=_operation)
+    delay = actions.add_parser('delay', help='a second port of a host that leads to one of its TCP ports, slowly')
+    delay.add_argument('host')
+    delay.add_argument('port', type=int)
+    delay.add_argument('milliseconds', type=float, help='that data waits in each direction')
+    delay.set_defaults(function=_delay)
     return parser
 
 

@@ -5,6 +5,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import case
@@ -102,6 +103,24 @@ class JobsTest(Case):
         done = self.job('--learn', rank=('--calls', '2000'), variables=LEARNING)
         self.assertIn('agreed  yes: 3 ranks, 2000 calls', done.stderr)
         self.assertNotIn('have not come', done.stderr)
+
+    def test_learning_with_a_store_whose_replies_take_20_ms(self):
+        """Epochs are agreed on ahead of the calls: no rank waits for the store, and all learn."""
+        secret = self.write('secret', 'a secret of these three hosts, of 44 letters')
+        os.chmod(secret, 0o600)
+        served = {'DIAPASON_SECRET_FILE': secret}
+        server = self.cluster.start('box3', [case.OPTIONS.tool, 'serve', '--listen', 'box3:29477', '--file', self.path('cells')],
+                                    cwd=self.folder, env=case.environment(served), stdout=subprocess.PIPE, text=True)
+        try:
+            self.assertIn('DIAPASON_STORE=tcp://box3:29477', server.stdout.readline())
+            way = self.cluster.delay('box3', 29477, 10)
+            done = self.job('--learn', '--store', f'tcp://box3:{way}', rank=('--calls', '20000'), variables={**LEARNING, **served})
+        finally:
+            server.kill()
+            server.communicate()
+        self.assertIn('agreed  yes: 3 ranks, 20000 calls', done.stderr)
+        self.assertRegex(done.stderr, 'chosen  .*at the end of 20000 calls')
+        self.assertNotIn('waiting for the store', done.stderr)
 
     def test_a_served_store_that_ranks_cannot_reach(self):
         """The store listens on the loopback of the first host: all ranks leave the choice to the library."""

@@ -9,7 +9,8 @@ import shutil
 import sys
 
 import case
-from case import Case, main
+import remains
+from case import Case, main, wait_until
 
 SMALL = ('-b', '1K', '-e', '4K', '--rounds', '2', '--json')
 COUNTED = ('--budget', '1h', '--limit', '300s', '--sizes', '1K', '--algorithms', 'ring')
@@ -93,6 +94,59 @@ class MeasureTest(Case):
         result = json.loads(done.stdout)
         self.assertEqual((result['library'], result['ranks']), ('openmpi', 2))
         self.tool('policy', 'check', 'tuned/policy.conf', host='box2')
+
+    def kill_a_host(self, *words, begun):
+        """Kills box3 once the output has `begun`; the exit status and what the command wrote to standard error."""
+        with open(self.path('out'), 'w', encoding='utf-8') as out, open(self.path('err'), 'w', encoding='utf-8') as err:
+            started = self.cluster.start('box1', [case.OPTIONS.tool, *words], cwd=self.folder, env=case.environment(), stdout=out,
+                                         stderr=err)
+            try:
+                wait_until(lambda: begun() or started.poll() is not None, 'the measurement')
+                self.assertIsNone(started.poll(), self.read('err'))
+                self.cluster.kill('box3')
+                try:
+                    return started.wait(remains.LIMIT), self.read('err')
+                finally:
+                    self.cluster.boot('box3', self.RATE)
+            finally:
+                started.kill()
+                started.wait()
+
+    def samples(self, store):
+        """How many samples a dataset has; 0 while it cannot be read."""
+        done = self.tool('data', 'show', '--json', store, status=None)
+        if done.returncode != 0:
+            return 0
+        return sum(one['samples'] for context in json.loads(done.stdout)['contexts'] for one in context['configurations'])
+
+    def test_a_host_that_is_killed_ends_a_sweep(self):
+        """After six attempts to start the ranks, with an error that names the host; what was measured is kept."""
+        self.needs('gloo')
+        status, said = self.kill_a_host(
+            'sweep', 'allreduce', '-g', '1', '--backend', 'gloo', '--launcher', 'mpirun', '--hostfile', self.hosts_file, '--nodes',
+            '4', '--sizes', '1K:64K:x2', '--store', 'sweep.db', '--budget', '10h', '--limit', '300s',
+            begun=lambda: self.samples('sweep.db') >= 2)
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, r'tries in a row: the ranks did not start: [^\n]*they said:\n[^\n]*box3')
+        self.assertGreaterEqual(self.samples('sweep.db'), 2)
+
+    def test_a_launch_of_256_ranks(self):
+        """64 on each of four hosts; and a rank that fails is named with its host."""
+        os.chmod(self.write('secret', 'a secret of these four hosts, of 41 letters'), 0o600)
+
+        def launch(number, script):
+            return self.run_on(f'box{number + 1}', case.OPTIONS.tool, 'launch', '-n', '64', '--nodes', '4', '--node-rank', number, '--master',
+                               'box1', '--port', '29710', '--', 'sh', '-c', script, status=None,
+                               variables={'DIAPASON_SECRET_FILE': self.path('secret')})
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            ended = list(pool.map(lambda number: launch(number, 'echo $RANK of $WORLD_SIZE on $(hostname)'), range(4)))
+        for number, done in enumerate(ended):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            expected = {f'{rank} of 256 on box{number + 1}' for rank in range(64 * number, 64 * number + 64)}
+            self.assertEqual(set(done.stdout.splitlines()), expected)
+        done = launch(2, '[ $RANK != 150 ] || exit 3')
+        self.assertRegex(done.stderr, r'rank 150 \(host box3, pid [0-9]+\) exited with status 3')
 
     def test_groups(self):
         for backend in ('gloo', 'mpi'):

@@ -2,6 +2,7 @@
 
     slurm_test.py --tool PATH --rank PATH --conformance PATH [SlurmTest.test_NAME...]
 """
+import json
 import os
 import sys
 
@@ -78,6 +79,26 @@ class SlurmTest(Case):
         done = self.run_on('box2', case.OPTIONS.tool, *TUNE, '--nodes', '2', '--budget', '5s', '-o', 'tuned', status=1)
         self.assertIn('queued and waiting for resources', done.stderr)
         self.assertIn('given up after', done.stderr)
+
+    def test_a_time_limit_in_the_middle_of_a_tuning(self):
+        """Slurm ends the job: SIGTERM, then SIGKILL. What was measured is kept, and the next tuning adds to it."""
+        words = ' '.join((case.OPTIONS.tool, *TUNE[:-1], '1K:64K:x2', '--nodes', '2', '--budget', '10h', '-o', 'tuned'))
+        job = self.batch('-N2', '--time=30', script=f'exec {words}')
+        wait_until(lambda: self.samples() > 0, 'the first samples')
+        # Slurm looks at limits every half a minute.
+        self.run_on('box1', 'scontrol', 'update', f'JobId={job}', 'TimeLimit=0:01')
+        self.wait_for_end(job)
+        kept = self.samples()
+        self.assertGreater(kept, 0)
+        self.run_on('box2', case.OPTIONS.tool, *TUNE, '--nodes', '2', '--samples', '4', '--budget', '1h', '--limit', '300s', '-o', 'tuned')
+        self.assertGreater(self.samples(), kept)
+
+    def samples(self):
+        """Of the tuning; 0 while there is no dataset."""
+        done = self.run_on('box2', case.OPTIONS.tool, 'data', 'show', '--json', 'tuned/measurements.db', status=None)
+        if done.returncode != 0:
+            return 0
+        return sum(one['samples'] for context in json.loads(done.stdout)['contexts'] for one in context['configurations'])
 
     def test_requeue_and_cancel(self):
         """A job is requeued in the middle of a tuning, and tunes again into the same folder. Then it is cancelled, which

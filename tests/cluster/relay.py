@@ -1,4 +1,4 @@
-"""A TCP proxy that is a bad network: proxy.py ADDRESS PORT TARGET_PORT [delay=S] [jitter=S] [drop=P] [seed=N]
+"""A TCP relay that is a bad network: relay.py ADDRESS PORT TARGET_PORT [delay=S] [jitter=S] [drop=P] [seed=N]
 
 delay, jitter: what every piece of data waits, in its order. drop: the chance that a connection is
 reset when data passes. Prints `ready`.
@@ -8,7 +8,7 @@ import random
 import sys
 
 
-class Proxy:
+class Relay:
     def __init__(self, address, target, settings):
         self._address, self._target = address, target
         self._delay = float(settings.get('delay', 0))
@@ -61,8 +61,8 @@ class Proxy:
 
 async def main():
     address, port, target = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    proxy = Proxy(address, target, dict(word.split('=', 1) for word in sys.argv[4:]))
-    server = await asyncio.start_server(proxy.connected, address, port)
+    relay = Relay(address, target, dict(word.split('=', 1) for word in sys.argv[4:]))
+    server = await asyncio.start_server(relay.connected, address, port)
     print('ready', flush=True)
     async with server:
         await server.serve_forever()
