@@ -23,18 +23,18 @@ const messages::Matcher& MarkerWords() {
   static const messages::Matcher matcher = [] {
     std::vector<std::string> words = messages::Catalogue::BuiltIn().texts();
     for (const char* word :
-         {"NCCL INFO",         "NCCL WARN",         "NCCL CALL",       "NCCL TRACE",
-          "NCCL version ",     "RCCL version",      "Watchdog caught", "last enqueued ",
-          "createT:",          "ACTIVE OPS",        "Last error:",     "Traceback (most",
-          "ValueError",        "RuntimeError",      "KeyError",        "AssertionError",
-          "TypeError",         "IndexError",        "AttributeError",  "NotImplementedError",
-          "ZeroDivisionError", "OSError: ",         "ConnectionError", "TimeoutError",
-          "Exception: ",       "NameError",         "DecodeError",     "FileExistsError",
-          "RecursionError",    "ArithmeticError",   "OverflowError",   "LookupError",
-          "PermissionError",   "UnboundLocalError", "SyntaxError",     "EOFError",
-          "[ERROR] ",          " ERROR: ",          " FATAL: ",        "FATAL ERROR",
-          "Fatal error",       "fatal error",       "*** Error",       " error: ",
-          " panic: ",          "local_rank: "}) {
+         {"NCCL INFO",         "NCCL WARN",       "NCCL CALL",       "NCCL TRACE",
+          "NCCL version ",     "RCCL version",    "Watchdog caught", "last enqueued ",
+          "createT:",          "ACTIVE OPS",      "Last error:",     "Traceback (most",
+          "ValueError",        "RuntimeError",    "KeyError",        "AssertionError",
+          "TypeError",         "IndexError",      "AttributeError",  "NotImplementedError",
+          "ZeroDivisionError", "OSError: ",       "BrokenPipeError", "ConnectionResetError",
+          "ConnectionError",   "TimeoutError",    "Exception: ",     "NameError",
+          "DecodeError",       "FileExistsError", "RecursionError",  "ArithmeticError",
+          "OverflowError",     "LookupError",     "PermissionError", "UnboundLocalError",
+          "SyntaxError",       "EOFError",        "[ERROR] ",        " ERROR: ",
+          " FATAL: ",          "FATAL ERROR",     "Fatal error",     "fatal error",
+          "*** Error",         " error: ",        " panic: ",        "local_rank: "}) {
       words.emplace_back(word);
     }
     return messages::Matcher(std::move(words));

@@ -12,6 +12,7 @@ using messages::Cause;
 constexpr int kLeastCause = 23;     // what weighs less only follows from a fault, or is vague
 constexpr int kSuspicion = 40;      // and below: a hint, not a proof
 constexpr int kStrong = 50;         // explains time-outs and lost connections
+constexpr int kLeastDemoting = 30;  // a vague cause leaves other findings as they are
 constexpr int kNear = 6;            // causes that differ by no more stand beside each other
 constexpr size_t kMostNamed = 3;    // consequences that are named
 constexpr size_t kMostTitle = 110;  // of a consequence
@@ -47,7 +48,10 @@ void Reweigh(const LogFacts& facts, std::vector<Suspect>* suspects) {
            suspect.finding.id == "job.cancelled";
   });
   for (Suspect& suspect : *suspects) {
-    if (hang && ExplainsHang(suspect)) suspect.weight = std::max(suspect.weight + 11, 44);
+    if (hang && ExplainsHang(suspect)) {
+      const int raised = std::clamp(suspect.weight + 11, 44, 60);
+      suspect.weight = std::max(suspect.weight, raised);
+    }
     // What the launcher saw fail first.
     const bool named = facts.root_failure.rank >= 0 && suspect.rank == facts.root_failure.rank;
     if (named && suspect.weight > kStrong) suspect.weight += 2;
@@ -174,7 +178,7 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
       continue;
     }
     // Remarks on speed and settings, and weaker suspicions, are not why this job failed.
-    if (other.weight + kNear < root.weight) {
+    if (other.weight + kNear < root.weight && root.weight > kLeastDemoting) {
       other.finding.severity = std::min(other.finding.severity, Severity::kNote);
     }
     rest.push_back(std::move(other.finding));
