@@ -14,6 +14,7 @@ constexpr int kSuspicion = 40;      // and below: a hint, not a proof
 constexpr int kStrong = 50;         // explains time-outs and lost connections
 constexpr int kLeastDemoting = 30;  // a vague cause leaves other findings as they are
 constexpr int kNear = 6;            // causes that differ by no more stand beside each other
+constexpr size_t kMostEvidence = 5;
 constexpr size_t kMostNamed = 3;    // consequences that are named
 constexpr size_t kMostTitle = 110;  // of a consequence
 
@@ -58,6 +59,13 @@ void Reweigh(const LogFacts& facts, std::vector<Suspect>* suspects) {
   }
 }
 
+// Whether both are one fault, in other words.
+bool Same(const Suspect& root, const Suspect& other) {
+  return other.weight > 0 && other.finding.id == root.finding.id &&
+         (root.cause == Cause::kResource || root.cause == Cause::kHardware ||
+          root.cause == Cause::kNetwork);
+}
+
 // Whether `other` is a consequence of `root`.
 bool Follows(const Suspect& root, const Suspect& other) {
   if (other.weight <= 0 || root.weight < kLeastCause) return false;
@@ -97,12 +105,14 @@ std::string Read(const LogFacts& facts) {
 Verdict Healthy(const LogFacts& facts, const std::vector<Finding>& findings) {
   Verdict verdict;
   verdict.text = "No failure found in " + Read(facts);
-  for (const Finding& finding : findings) {
-    if (finding.severity < Severity::kWarning) continue;
-    verdict.text += "; the most important remark: " + finding.title;
-    verdict.finding = finding.id;
-    break;
-  }
+  const auto worst =
+      std::max_element(findings.begin(), findings.end(),
+                       [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  if (worst == findings.end() || worst->severity < Severity::kWarning) return verdict;
+  verdict.finding = worst->id;
+  verdict.text = worst->severity == Severity::kError
+                     ? "Wrong, without a sign that the job failed: " + worst->title
+                     : verdict.text + "; the most important remark: " + worst->title;
   return verdict;
 }
 
@@ -172,6 +182,13 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
   Verdict& verdict = diagnosis.verdict;
   for (size_t i = 1; i < suspects.size(); ++i) {
     Suspect& other = suspects[i];
+    if (Same(root, other)) {
+      std::vector<std::string>& evidence = root.finding.evidence;
+      for (const std::string& line : other.finding.evidence) {
+        if (evidence.size() < kMostEvidence) evidence.push_back(line);
+      }
+      continue;
+    }
     if (Follows(root, other)) {
       folded.push_back(&other);
       verdict.follows += other.lines;
