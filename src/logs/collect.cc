@@ -107,6 +107,11 @@ void Collector::Line(std::string_view line, bool noted) {
     }
     return;
   }
+  if (line == "Killed" || line == "Killed\r") {
+    // A shell's whole message; too short to be searched for.
+    OtherLine("Killed  ", true);
+    return;
+  }
   const char first = line[0];
   if (first == '#' || first == ' ' || first == '[' || first == 'H' || first == 'R' ||
       (first >= '0' && first <= '9') || spot_.line <= look_until_) {

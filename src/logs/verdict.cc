@@ -110,6 +110,12 @@ Verdict Healthy(const LogFacts& facts, const std::vector<Finding>& findings) {
                        [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
   if (worst == findings.end() || worst->severity < Severity::kWarning) return verdict;
   verdict.finding = worst->id;
+  const bool unknown = worst->id == "warn.other" || worst->id == "log.error-line";
+  if (unknown) {
+    verdict.text = "No failure of a known kind in " + Read(facts) +
+                   "; the most suspicious line: " + worst->title;
+    return verdict;
+  }
   verdict.text = worst->severity == Severity::kError
                      ? "Wrong, without a sign that the job failed: " + worst->title
                      : verdict.text + "; the most important remark: " + worst->title;
