@@ -262,13 +262,14 @@ void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32
     facts_->proxy_traces.Line(spot_, line);
     return;
   }
+  // Another line may have cut it right here.
+  if (parsed.message.empty()) return;
   // With the words "NCCL WARN".
   const auto start = static_cast<size_t>(parsed.message.data() - line.data());
   const std::string_view text = line.substr(start - std::min<size_t>(start, 10));
   const messages::Catalogue& catalogue = messages::Catalogue::BuiltIn();
   const int kind = catalogue.Classify(text, true);
   if (kind < 0) {
-    if (parsed.message.empty()) return;
     AddTo(&facts_->troubles.unknown_warnings, 8, spot_, line, parsed.message, WriterOf(process));
     return;
   }
