@@ -255,7 +255,7 @@ class VoiceTest(unittest.TestCase):
         # In brackets, zsh takes a colon that is not escaped for the end of the description.
         for text in re.findall(r"^    '[^\[\n]*\[((?:[^\]\\\n]|\\.)*)\]", zsh, re.M):
             self.assertNotRegex(text, r"(?<!\\):")
-        self.assertIn("'Show only this section: read, libraries, ranks", run("completion", "fish").stdout)
+        self.assertIn("'Show this section instead of the verdict and the findings: verdict, findings, read", run("completion", "fish").stdout)
 
     def test_zsh_and_fish(self) -> None:
         for shell, arguments in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
