@@ -224,6 +224,13 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
     if (verdict.since.empty()) verdict.since = TimeIn(evidence.substr(verdict.where.size()));
   }
   verdict.text = Sentence(verdict, root);
+  if (verdict.certainty == "unknown" && facts.root_failure.rank >= 0) {
+    // The rank is known, if not the cause.
+    verdict.rank = facts.root_failure.rank;
+    verdict.text += Format("; the launcher saw rank {}{} fail first: its output has the cause",
+                           facts.root_failure.rank,
+                           facts.root_failure.host.empty() ? "" : " on " + facts.root_failure.host);
+  }
   SortBySeverity(&rest);
   diagnosis.findings.push_back(std::move(root.finding));
   for (Finding& finding : rest) diagnosis.findings.push_back(std::move(finding));

@@ -88,6 +88,14 @@ TEST(Verdict, TorchrunNamesTheRankThatFailedFirst) {
   EXPECT_TRUE(Contains(diagnosis.verdict.text, "rank 5 (node7)")) << diagnosis.verdict.text;
 }
 
+TEST(Verdict, WithoutACauseTheFirstRankThatFailedIsNamed) {
+  const Diagnosis diagnosis = Judged(
+      "Root Cause (first observed failure):\n[0]:\n  host      : node7\n"
+      "  rank      : 4 (local_rank: 0)\n  exitcode  : 1 (pid: 55)\n");
+  EXPECT_EQ(diagnosis.verdict.certainty, "unknown");
+  EXPECT_TRUE(Contains(diagnosis.verdict.text, "rank 4 on node7")) << diagnosis.verdict.text;
+}
+
 TEST(Verdict, WhatIsNotKnownIsCalledSo) {
   const Diagnosis warned =
       Judged(Warn(0, "A warning without a known meaning") +
