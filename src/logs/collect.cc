@@ -23,18 +23,18 @@ const messages::Matcher& MarkerWords() {
   static const messages::Matcher matcher = [] {
     std::vector<std::string> words = messages::Catalogue::BuiltIn().texts();
     for (const char* word :
-         {"NCCL INFO",         "NCCL WARN",         "NCCL CALL",       "NCCL TRACE",
-          "NCCL version ",     "RCCL version",      "Watchdog caught", "last enqueued ",
-          "createT:",          "ACTIVE OPS",        "Last error:",     "Traceback (most",
-          "ValueError",        "RuntimeError",      "KeyError",        "AssertionError",
-          "TypeError",         "IndexError",        "AttributeError",  "NotImplementedError",
-          "ZeroDivisionError", "OSError: ",         "ConnectionError", "TimeoutError",
-          "Exception: ",       "NameError",         "DecodeError",     "FileExistsError",
-          "RecursionError",    "ArithmeticError",   "OverflowError",   "LookupError",
-          "PermissionError",   "UnboundLocalError", "SyntaxError",     "EOFError",
-          "[ERROR] ",          " ERROR: ",          " FATAL: ",        "FATAL ERROR",
-          "Fatal error",       "fatal error",       "*** Error",       " error: ",
-          " panic: ",          "local_rank: "}) {
+         {"NCCL INFO",         "NCCL WARN",       "NCCL CALL",       "NCCL TRACE",
+          "NCCL version ",     "RCCL version",    "Watchdog caught", "last enqueued ",
+          "createT:",          "ACTIVE OPS",      "Last error:",     "Traceback (most",
+          "ValueError",        "RuntimeError",    "KeyError",        "AssertionError",
+          "TypeError",         "IndexError",      "AttributeError",  "NotImplementedError",
+          "ZeroDivisionError", "OSError: ",       "BrokenPipeError", "ConnectionResetError",
+          "ConnectionError",   "TimeoutError",    "Exception: ",     "NameError",
+          "DecodeError",       "FileExistsError", "RecursionError",  "ArithmeticError",
+          "OverflowError",     "LookupError",     "PermissionError", "UnboundLocalError",
+          "SyntaxError",       "EOFError",        "[ERROR] ",        " ERROR: ",
+          " FATAL: ",          "FATAL ERROR",     "Fatal error",     "fatal error",
+          "*** Error",         " error: ",        " panic: ",        "local_rank: "}) {
       words.emplace_back(word);
     }
     return messages::Matcher(std::move(words));
@@ -105,6 +105,11 @@ void Collector::Line(std::string_view line, bool noted) {
     } else {
       OtherLine(line, true);
     }
+    return;
+  }
+  if (line == "Killed" || line == "Killed\r") {
+    // A shell's whole message; too short to be searched for.
+    OtherLine("Killed  ", true);
     return;
   }
   const char first = line[0];
@@ -257,13 +262,14 @@ void Collector::Warning(std::string_view line, const LibraryLine& parsed, uint32
     facts_->proxy_traces.Line(spot_, line);
     return;
   }
+  // Another line may have cut it right here.
+  if (parsed.message.empty()) return;
   // With the words "NCCL WARN".
   const auto start = static_cast<size_t>(parsed.message.data() - line.data());
   const std::string_view text = line.substr(start - std::min<size_t>(start, 10));
   const messages::Catalogue& catalogue = messages::Catalogue::BuiltIn();
   const int kind = catalogue.Classify(text, true);
   if (kind < 0) {
-    if (parsed.message.empty()) return;
     AddTo(&facts_->troubles.unknown_warnings, 8, spot_, line, parsed.message, WriterOf(process));
     return;
   }

@@ -110,7 +110,7 @@ void DiagnoseHang(const LogFacts& facts, std::vector<Finding>* findings) {
   const bool first_timed_out =
       !facts.watchdog.ranks.empty() &&
       std::all_of(facts.watchdog.ranks.begin(), facts.watchdog.ranks.end(),
-                  [](const WatchdogRank& rank) { return rank.sequence <= 1; });
+                  [](const WatchdogRank& rank) { return rank.sequence == 1; });
   if (complete && (empty_table || first_timed_out)) FirstCall(facts, findings);
 }
 

@@ -93,6 +93,10 @@ void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
       title +=
           Format("; ranks {} did not even begin, or their logs are not here", RanksText(missing));
     }
+    if (facts.retries.count > 0) {
+      title += "; connections were tried again and again: firewall, route or wrong interface";
+      evidence.push_back(facts.Where(facts.retries.first));
+    }
     findings->push_back(
         {"hang.init", sure ? Severity::kError : Severity::kWarning, title, evidence,
          missing.empty()

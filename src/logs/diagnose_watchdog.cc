@@ -182,8 +182,10 @@ void DiagnoseWatchdog(const LogFacts& facts, std::vector<Finding>* findings) {
     Finding finding;
     finding.id = "hang.timeout";
     finding.severity = Severity::kError;
-    finding.title = Format("Collective {} ({}) timed out on {}", found.first->sequence,
-                           TimedOutCall(*found.first), NamedRanks(found.waiting));
+    finding.title = found.first->sequence == 0 ? "A collective"
+                                               : Format("Collective {}", found.first->sequence);
+    finding.title +=
+        Format(" ({}) timed out on {}", TimedOutCall(*found.first), NamedRanks(found.waiting));
     if (found.first->milliseconds > 0) {
       finding.title +=
           Format(" after {:.0f} s", static_cast<double>(found.first->milliseconds) / 1000);

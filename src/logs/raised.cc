@@ -23,7 +23,7 @@ bool ExceptionName(std::string_view name) {
   if (name.empty() || name.size() > 100 || !Letter(name[0])) return false;
   const size_t dot = name.rfind('.');
   const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
-  if (last.size() < 5 || last[0] < 'A' || last[0] > 'Z') return false;
+  if (last.size() < 5 || last == "Error" || last[0] < 'A' || last[0] > 'Z') return false;
   return last.ends_with("Error") || last.ends_with("Exception") || last.ends_with("Interrupt") ||
          last == "SystemExit" || last == "StopIteration" || last == "Empty";
 }

@@ -83,12 +83,15 @@ std::string TimeIn(std::string_view line) {
   for (size_t i = 2; i + 6 <= start.size(); ++i) {
     if (start[i] != ':' || start[i + 3] != ':') continue;
     if (!Digits(start, i - 2, 2) || !Digits(start, i + 1, 2) || !Digits(start, i + 4, 2)) continue;
-    size_t first = i - 2;
+    // Not a part of "host01:77:99".
+    if (start[i - 2] > '2' || start[i + 1] > '5' || start[i + 4] > '6') continue;
+    const size_t first = i - 2;
     // "2025-11-15 " or "2025-11-15T" before it.
     if (first >= 11 && start[first - 4] == '-' && start[first - 7] == '-' &&
         Digits(start, first - 11, 4)) {
       return std::string(start.substr(first - 11, 10)) + " " + std::string(start.substr(first, 8));
     }
+    if (first > 0 && start[first - 1] != ' ' && start[first - 1] != '[') continue;
     return std::string(start.substr(first, 8));
   }
   return "";

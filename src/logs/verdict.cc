@@ -12,7 +12,9 @@ using messages::Cause;
 constexpr int kLeastCause = 23;     // what weighs less only follows from a fault, or is vague
 constexpr int kSuspicion = 40;      // and below: a hint, not a proof
 constexpr int kStrong = 50;         // explains time-outs and lost connections
+constexpr int kLeastDemoting = 30;  // a vague cause leaves other findings as they are
 constexpr int kNear = 6;            // causes that differ by no more stand beside each other
+constexpr size_t kMostEvidence = 5;
 constexpr size_t kMostNamed = 3;    // consequences that are named
 constexpr size_t kMostTitle = 110;  // of a consequence
 
@@ -47,11 +49,21 @@ void Reweigh(const LogFacts& facts, std::vector<Suspect>* suspects) {
            suspect.finding.id == "job.cancelled";
   });
   for (Suspect& suspect : *suspects) {
-    if (hang && ExplainsHang(suspect)) suspect.weight = std::max(suspect.weight + 11, 44);
+    if (hang && ExplainsHang(suspect)) {
+      const int raised = std::clamp(suspect.weight + 11, 44, 60);
+      suspect.weight = std::max(suspect.weight, raised);
+    }
     // What the launcher saw fail first.
     const bool named = facts.root_failure.rank >= 0 && suspect.rank == facts.root_failure.rank;
     if (named && suspect.weight > kStrong) suspect.weight += 2;
   }
+}
+
+// Whether both are one fault, in other words.
+bool Same(const Suspect& root, const Suspect& other) {
+  return other.weight > 0 && other.finding.id == root.finding.id &&
+         (root.cause == Cause::kResource || root.cause == Cause::kHardware ||
+          root.cause == Cause::kNetwork);
 }
 
 // Whether `other` is a consequence of `root`.
@@ -93,12 +105,20 @@ std::string Read(const LogFacts& facts) {
 Verdict Healthy(const LogFacts& facts, const std::vector<Finding>& findings) {
   Verdict verdict;
   verdict.text = "No failure found in " + Read(facts);
-  for (const Finding& finding : findings) {
-    if (finding.severity < Severity::kWarning) continue;
-    verdict.text += "; the most important remark: " + finding.title;
-    verdict.finding = finding.id;
-    break;
+  const auto worst =
+      std::max_element(findings.begin(), findings.end(),
+                       [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  if (worst == findings.end() || worst->severity < Severity::kWarning) return verdict;
+  verdict.finding = worst->id;
+  const bool unknown = worst->id == "warn.other" || worst->id == "log.error-line";
+  if (unknown) {
+    verdict.text = "No failure of a known kind in " + Read(facts) +
+                   "; the most suspicious line: " + worst->title;
+    return verdict;
   }
+  verdict.text = worst->severity == Severity::kError
+                     ? "Wrong, without a sign that the job failed: " + worst->title
+                     : verdict.text + "; the most important remark: " + worst->title;
   return verdict;
 }
 
@@ -168,13 +188,20 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
   Verdict& verdict = diagnosis.verdict;
   for (size_t i = 1; i < suspects.size(); ++i) {
     Suspect& other = suspects[i];
+    if (Same(root, other)) {
+      std::vector<std::string>& evidence = root.finding.evidence;
+      for (const std::string& line : other.finding.evidence) {
+        if (evidence.size() < kMostEvidence) evidence.push_back(line);
+      }
+      continue;
+    }
     if (Follows(root, other)) {
       folded.push_back(&other);
       verdict.follows += other.lines;
       continue;
     }
     // Remarks on speed and settings, and weaker suspicions, are not why this job failed.
-    if (other.weight + kNear < root.weight) {
+    if (other.weight + kNear < root.weight && root.weight > kLeastDemoting) {
       other.finding.severity = std::min(other.finding.severity, Severity::kNote);
     }
     rest.push_back(std::move(other.finding));
@@ -197,6 +224,13 @@ Diagnosis Judge(const LogFacts& facts, std::vector<Suspect> suspects) {
     if (verdict.since.empty()) verdict.since = TimeIn(evidence.substr(verdict.where.size()));
   }
   verdict.text = Sentence(verdict, root);
+  if (verdict.certainty == "unknown" && facts.root_failure.rank >= 0) {
+    // The rank is known, if not the cause.
+    verdict.rank = facts.root_failure.rank;
+    verdict.text += Format("; the launcher saw rank {}{} fail first: its output has the cause",
+                           facts.root_failure.rank,
+                           facts.root_failure.host.empty() ? "" : " on " + facts.root_failure.host);
+  }
   SortBySeverity(&rest);
   diagnosis.findings.push_back(std::move(root.finding));
   for (Finding& finding : rest) diagnosis.findings.push_back(std::move(finding));

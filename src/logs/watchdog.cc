@@ -55,8 +55,9 @@ bool WatchdogReport::Line(const Spot& spot, std::string_view line) {
   Cursor cursor(line);
   if (cursor.SkipTo("Watchdog caught collective operation timeout: ")) {
     if (!RankOf(line, &group, &rank)) return false;
-    int64_t sequence = -1;
-    if (!cursor.SkipTo("SeqNum=") || !cursor.Number(&sequence)) return false;
+    // Versions before 2.0 do not number them.
+    int64_t sequence = 0;
+    if (cursor.SkipTo("SeqNum=") && !cursor.Number(&sequence)) return false;
     WatchdogRank* known = Find(group, rank);
     if (known == nullptr || (known->sequence >= 0 && known->sequence <= sequence)) return true;
     known->sequence = sequence;

@@ -22,6 +22,8 @@ uint64_t Bytes(const char* at) {
   return bytes;
 }
 
+size_t WindowSlot(uint64_t bytes) { return (bytes * 0x9e3779b97f4a7c15ULL) >> 48; }
+
 // How often the characters of a window occur in logs: a window of rare ones stops the search less.
 int Commonness(std::string_view window) {
   int sum = 0;
@@ -51,12 +53,13 @@ size_t BestWindow(std::string_view text) {
 
 }  // namespace
 
-Matcher::Matcher(std::vector<std::string> texts) : texts_(std::move(texts)), shift_() {
+Matcher::Matcher(std::vector<std::string> texts) : texts_(std::move(texts)), possible_(), shift_() {
   shift_.fill(kWindow - kBlock + 1);
   for (size_t i = 0; i < texts_.size(); ++i) {
     const size_t offset = BestWindow(texts_[i]);
     const char* window = texts_[i].data() + offset;
     windows_.push_back({Bytes(window), static_cast<uint32_t>(i), static_cast<uint32_t>(offset)});
+    possible_[WindowSlot(Bytes(window))] = true;
     for (size_t b = 0; b + kBlock <= kWindow; ++b) {
       uint8_t& shift = shift_[Slot(window + b)];
       shift = std::min(shift, static_cast<uint8_t>(kWindow - kBlock - b));
@@ -78,6 +81,10 @@ void Matcher::Scan(const char* begin, const char* end, const OnMatch& match) con
     }
     const char* start = at - (kWindow - kBlock);
     const uint64_t bytes = Bytes(start);
+    if (!possible_[WindowSlot(bytes)]) {
+      ++at;
+      continue;
+    }
     auto window = std::lower_bound(windows_.begin(), windows_.end(), bytes,
                                    [](const Window& a, uint64_t b) { return a.bytes < b; });
     for (; window != windows_.end() && window->bytes == bytes; ++window) {

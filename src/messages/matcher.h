@@ -38,6 +38,7 @@ class Matcher {
   static constexpr size_t kSlots = 1 << 16;
   std::vector<std::string> texts_;
   std::vector<Window> windows_;        // sorted by bytes
+  std::array<bool, kSlots> possible_;  // by a hash of a window: whether one of windows_ has it
   std::array<uint8_t, kSlots> shift_;  // by three bytes: how far the window may move
 };
 

@@ -250,12 +250,12 @@ class VoiceTest(unittest.TestCase):
 
     def test_completion_keeps_text_behind_a_colon(self) -> None:
         zsh = run("completion", "zsh").stdout
-        self.assertIn("--section[Show only this section\\: read, libraries, ranks", zsh)
+        self.assertIn("--section[Show this section instead of the verdict and the findings\\: verdict, findings, read", zsh)
         self.assertIn("'doctor:Find problems of this machine that affect collectives: GPUs, links", zsh)
         # In brackets, zsh takes a colon that is not escaped for the end of the description.
         for text in re.findall(r"^    '[^\[\n]*\[((?:[^\]\\\n]|\\.)*)\]", zsh, re.M):
             self.assertNotRegex(text, r"(?<!\\):")
-        self.assertIn("'Show only this section: read, libraries, ranks", run("completion", "fish").stdout)
+        self.assertIn("'Show this section instead of the verdict and the findings: verdict, findings, read", run("completion", "fish").stdout)
 
     def test_zsh_and_fish(self) -> None:
         for shell, arguments in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
