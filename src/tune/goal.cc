@@ -138,6 +138,10 @@ Result<TuneGoal> FindGoal(const TuningRequest& request, const measure::Subject& 
           Format("tuning the {} costliest kinds of calls, about {:.0f} % of the recorded time",
                  goal.mix.entries.size(), 100 * goal.mix.covered));
     }
+    if (recorded.unread > 0) {
+      goal.notes.push_back(Count(recorded.unread, "record") +
+                           " of the workload damaged, cut off or dropped by its writer");
+    }
     if (recorded.left_out > 0) {
       goal.notes.push_back(Count(recorded.left_out, "recorded call") +
                            " without configurations to choose from left out");

@@ -91,7 +91,8 @@ Status AddDumpCalls(const std::string& path, Kinds* all, std::vector<TimedCall>*
     ordered &= call.start_us > 0;
     order.push_back({operation.value(), call.bytes, call.start_us * 1000});
   }
-  recorded->left_out += dump.point_to_point + dump.bad_lines + dump.dropped + dump.missing;
+  recorded->left_out += dump.point_to_point;
+  recorded->unread += dump.bad_lines + dump.dropped + dump.missing;
   std::stable_sort(order.begin(), order.end(),
                    [](const TimedCall& a, const TimedCall& b) { return a.time_ns < b.time_ns; });
   if (ordered && order.size() > longest->size()) *longest = std::move(order);

@@ -59,6 +59,7 @@ struct RecordedCalls {
   std::vector<MixEntry> entries;
   std::vector<int64_t> ranks;  // of its communicators, where they are known
   uint64_t left_out = 0;       // calls of operations that cannot be tuned
+  uint64_t unread = 0;         // records that were damaged, cut off, or dropped by their writer
   // What the job repeats, from the order of its calls; none in logs, or if nothing repeats.
   std::optional<RecordedStep> step;
 };
