@@ -56,6 +56,7 @@ BOUNDS: Dict[str, str] = {
     "SECRET_FILE": "text",
     "SECRET": "text",
     "SLOW_CALL": "-1 to 604800000",
+    "SLOW_FACTOR": "0 to 1000",
     "CLUSTER": "text",
     "NCCL_LIBRARY": "text",
     "RCCL_LIBRARY": "text",

@@ -161,7 +161,12 @@ constexpr std::array<SettingInfo, kSettingCount> kTable{{
      "they start with mpirun or srun. Empty: any process that reaches MASTER_PORT may join."},
     {Setting::kSlowCall, "DIAPASON_SLOW_CALL", "", SettingType::kInteger, "10", -1, 604800000, "",
      "Time in milliseconds above which a call of a group is logged, at most one line per second. "
-     "-1 disables these log lines."},
+     "-1 disables these log lines. If it is set, the plugin's profiler half does the same for the "
+     "GPU times of a job's collectives, on standard error, and writes a summary for each "
+     "communicator at its end."},
+    {Setting::kSlowFactor, "DIAPASON_SLOW_FACTOR", "", SettingType::kInteger, "0", 0, 1000, "",
+     "In a job with the plugin: a collective is also logged as slow if its GPU time exceeds the "
+     "median of its collective and size by this factor. 0: no such limit."},
     {Setting::kCluster, "DIAPASON_CLUSTER", "", SettingType::kText, "h100x8", 0, 0, "",
      "Simulated cluster for the backend sim: a name that `diapason simulate` lists, or a file."},
     {Setting::kNcclLibrary, "DIAPASON_NCCL_LIBRARY", "", SettingType::kText, "", 0, 0, "",

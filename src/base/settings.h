@@ -54,6 +54,7 @@ enum class Setting {
   kSecretFile,
   kSecret,
   kSlowCall,
+  kSlowFactor,
   kCluster,
   kNcclLibrary,
   kRcclLibrary,

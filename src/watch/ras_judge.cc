@@ -112,7 +112,7 @@ void RasJudge::SeeAnswer(double now_s, const RasAnswer& answer,
     Comm& comm = seen[key];
     if (const auto before = comms_.find(key);
         before != comms_.end() && before->second.size == communicator.size) {
-      comm = std::move(before->second);
+      comm = before->second;
     } else {
       comm.advanced_s = now_s;
     }
@@ -121,19 +121,40 @@ void RasJudge::SeeAnswer(double now_s, const RasAnswer& answer,
     for (const RasRank& rank : communicator.ranks) SeeRank(now_s, rank, local_hosts, &comm);
     const bool advanced = std::any_of(comm.ranks.begin(), comm.ranks.end(),
                                       [](const auto& rank) { return rank.second.advances; });
-    if (advanced && comm.answers > 1) {
-      // A pause in which a rank was absent is not one of a healthy job.
-      const bool whole = std::all_of(comm.ranks.begin(), comm.ranks.end(),
-                                     [](const auto& rank) { return rank.second.absences == 0; });
-      if (whole) comm.gaps.push_back(now_s - comm.advanced_s);
+    // A pause in which a rank was absent or stopped is not one of a healthy job.
+    comm.troubled |= std::any_of(comm.ranks.begin(), comm.ranks.end(), [this](const auto& rank) {
+      const Process* process = ProcessOf(rank.second);
+      return rank.second.absences > 0 || (process != nullptr && process->stopped_since_s >= 0);
+    });
+    if (advanced && comm.answers > 1 && !comm.troubled) {
+      comm.gaps.push_back(now_s - comm.advanced_s);
       if (comm.gaps.size() > kKeptGaps) comm.gaps.pop_front();
     }
-    if (advanced) comm.advanced_s = now_s;
+    if (advanced) {
+      comm.advanced_s = now_s;
+      comm.troubled = false;
+    }
     comm.still = advanced || comm.answers == 0 ? 0 : comm.still + 1;
     ++comm.answers;
     comm.answered_s = now_s;
   }
+  for (const auto& [key, comm] : comms_) {
+    if (!seen.contains(key)) SeeEnd(comm);
+  }
   comms_ = std::move(seen);
+}
+
+// A communicator that the others gave up after a process of it had ended: they do so on errors. (At
+// an ordinary end a communicator ends before its processes.)
+void RasJudge::SeeEnd(const Comm& comm) {
+  const bool ending = std::any_of(comm.ranks.begin(), comm.ranks.end(), [](const auto& rank) {
+    return rank.second.last.ending && !rank.second.last.aborted;
+  });
+  for (const auto& [number, rank] : comm.ranks) {
+    const Process* process = ProcessOf(rank);
+    if (ending || process == nullptr || process->ended_s < 0) continue;
+    if (comm.answered_s > process->ended_s) processes_[rank.local].abandoned = true;
+  }
 }
 
 std::vector<CommunicatorView> RasJudge::View(double now_s, const RasVerdict& verdict) const {

@@ -99,6 +99,7 @@ class RasJudge {
     int answers = 0;
     size_t function = SIZE_MAX;  // that advanced last
     std::deque<double> gaps;     // between advances, the latest ones
+    bool troubled = false;       // since the last advance a rank was absent or stopped
     double answered_s = 0;
   };
   struct Process {
@@ -106,6 +107,7 @@ class RasJudge {
     char state = '?';
     double stopped_since_s = -1;
     double ended_s = -1;
+    bool abandoned = false;  // the others gave up their communicator after its end
   };
 
   static bool Ended(char state) { return state == 'Z' || state == 'X' || state == 'x'; }
@@ -113,6 +115,8 @@ class RasJudge {
   pid_t FindLocal(const RasRank& rank, int size, const std::vector<std::string>& hosts) const;
   void SeeRank(double now_s, const RasRank& seen, const std::vector<std::string>& hosts,
                Comm* comm);
+
+  void SeeEnd(const Comm& comm);
 
   bool Waits(const Rank& rank) const;
   bool StandsStill(const Comm& comm, double since_s) const;

@@ -136,6 +136,30 @@ TEST_F(RasJudgeTest, RanksThatLeaveAtTheEndAreNotBlamed) {
   EXPECT_NE(judge_.Judge(9).kind, RasVerdictKind::kGone);
 }
 
+TEST_F(RasJudgeTest, ACommunicatorThatIsGivenUpAfterAnEndNamesThatProcess) {
+  Processes(0, "SSS");
+  Answer(0, Ranks({100, 100, 100}));
+  Processes(1, "SXS");
+  std::vector<FakeRasRank> ranks = Ranks({118, 0, 118});
+  ranks[1].absence = RasAbsence::kUnresponsive;
+  Answer(2, ranks);
+  const auto none = ParseRasJson("{\"communicators\": []}");
+  ASSERT_TRUE(none.ok());
+  judge_.SeeAnswer(3, none.value(), {});
+  EXPECT_EQ(judge_.Judge(3).text,
+            "rank 1 (process 101) is gone; the others have given up the communicator");
+}
+
+TEST_F(RasJudgeTest, ACommunicatorThatEndsBeforeItsProcessesIsAnOrdinaryEnd) {
+  Processes(0, "SSS");
+  Answer(0, Ranks({100, 100, 100}));
+  Processes(1, "SXS");
+  const auto none = ParseRasJson("{\"communicators\": []}");
+  ASSERT_TRUE(none.ok());
+  judge_.SeeAnswer(2, none.value(), {});
+  for (int i = 3; i < 9; ++i) EXPECT_FALSE(IsBlame(judge_.Judge(i).kind)) << i;
+}
+
 TEST_F(RasJudgeTest, AllEndedNamesTheFirst) {
   Processes(0, "SSS");
   Processes(1, "SXS");

@@ -20,6 +20,19 @@ std::string RasJudge::OfProcess(const Process& process) const {
 
 // Without an answer of RAS: what the processes themselves show.
 bool RasJudge::FindOfProcesses(double now_s, RasVerdict* verdict) const {
+  std::string gone;
+  for (const auto& [pid, process] : processes_) {
+    if (!process.abandoned) continue;
+    if (process.process.rank >= 0) verdict->ranks.push_back(process.process.rank);
+    gone += (gone.empty() ? "" : ", ") + OfProcess(process);
+    verdict->since_s = std::max(verdict->since_s, now_s - process.ended_s);
+  }
+  if (!gone.empty()) {
+    verdict->kind = RasVerdictKind::kGone;
+    verdict->text = gone + (gone.find(", ") == std::string::npos ? " is" : " are") +
+                    " gone; the others have given up the communicator";
+    return true;
+  }
   for (const auto& [pid, process] : processes_) {
     if (process.stopped_since_s < 0 || now_s - process.stopped_since_s < kStoppedProcessSeconds)
       continue;

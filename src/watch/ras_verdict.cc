@@ -136,8 +136,9 @@ bool RasJudge::FindGone(double now_s, const Comm& comm, RasVerdict* verdict) con
       ended_s = std::max(ended_s, rank.absent_since_s);
     } else if (Waits(rank)) {
       verdict->waiting.push_back(number);
-      failed |= rank.last.async_error != 0;
-      ending |= rank.last.ending;
+      // An abort also sets the flag of an ordinary end.
+      failed |= rank.last.async_error != 0 || rank.last.aborted;
+      ending |= rank.last.ending && !rank.last.aborted;
     }
   }
   // At the end of a healthy job ranks leave one after the other.
@@ -190,6 +191,8 @@ bool RasJudge::FindStopped(double now_s, const Comm& comm, RasVerdict* verdict) 
 bool RasJudge::FindSilent(double now_s, const Comm& comm, RasVerdict* verdict) const {
   double since_s = now_s;
   for (const auto& [number, rank] : comm.ranks) {
+    const Process* process = ProcessOf(rank);
+    if (process != nullptr && process->ended_s >= 0) continue;  // see FindGone
     if (rank.absences >= kStillAnswers) {
       verdict->ranks.push_back(number);
       since_s = std::min(since_s, rank.absent_since_s);

@@ -1,9 +1,12 @@
 """`diapason watch`, `proxy dump`, `doctor --pid` and `logs` at a real job: ranks share one GPU, each its own host.
 
     python3 watch_lab.py --tool diapason [--plugin libnccl-tuner-diapason.so] [--ranks 4] [--out FOLDER]
+    python3 watch_lab.py --tool diapason --rounds ras --out FOLDER      # watch_ras.py: under four minutes, FOLDER/ras.json
+    python3 watch_lab.py --tool diapason --self-test                    # the part `ras` on ranks that need no GPU
 
 A small allreduce loop runs all the time. What each command prints is printed, and kept in --out. Three rounds: with
 names of threads and line-buffered output; as jobs are started without either; and with one rank that stands still, so that the others hang.
+The part `ras` is run only where --rounds names it.
 Exit status: 0 every check passed, 1 one failed, 77 skipped (says why). Under three minutes.
 """
 
@@ -29,6 +32,7 @@ from typing import Iterator  # noqa: E402
 import group  # noqa: E402
 from mps import Mps  # noqa: E402
 from run_pytorch import why_skip  # noqa: E402
+from watch_ras import ras  # noqa: E402
 
 SKIP = 77
 START_SECONDS = 60.0
@@ -223,10 +227,13 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--rounds", default="named,plain,hanging")
+    parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     options.tool = options.tool.resolve()
     options.plugin = options.plugin.resolve() if options.plugin else None
-    if reason := why_skip(options.plugin or options.tool):
+    if options.self_test:
+        options.rounds = "ras"
+    elif reason := why_skip(options.plugin or options.tool):
         print(f"skipped: {reason}")
         return SKIP
     with contextlib.ExitStack() as stack:
@@ -235,6 +242,9 @@ def main() -> int:
         rounds = {"named": named, "plain": plain, "hanging": hanging}
         lab = Lab(options, out.resolve())
         for name in options.rounds.split(","):
+            if name == "ras":
+                lab.failures += ras(options.tool, lab.out, options.ranks, options.self_test)
+                continue
             # A daemon whose clients were killed refuses the next ones for a while: each round has its own.
             with Mps() as mps:
                 print(mps.note, flush=True)

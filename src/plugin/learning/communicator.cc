@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/settings.h"
+#include "base/text.h"
+#include "plugin/abi/host.h"
 #include "plugin/abi/profiler_abi.h"
 #include "plugin/learning/learning_thread.h"
 #include "plugin/profiler/event_mask.h"
@@ -34,7 +36,8 @@ bool Interested(const Settings& settings) {
   const std::string& mode = settings.Text(Setting::kMode);
   if (mode == "off") return false;
   return mode == "learn" || mode == "compare" || mode == "tune" ||
-         settings.IsSet(Setting::kJournal) || settings.IsSet(Setting::kStore);
+         settings.IsSet(Setting::kJournal) || settings.IsSet(Setting::kStore) ||
+         ReadSlowCallLimits(settings).on();
 }
 
 CommObserver* AttachCommState(const ProfilerInit& init) noexcept {
@@ -43,6 +46,12 @@ CommObserver* AttachCommState(const ProfilerInit& init) noexcept {
     const Settings settings = Settings::Read(ProcessEnvironment());
     if (!settings.problems().empty() || !Interested(settings)) return nullptr;
     auto* communicator = new CommState(init);
+    if (const SlowCallLimits limits = ReadSlowCallLimits(settings); limits.on()) {
+      try {
+        communicator->KeepCallTimes(limits, DetectHost(init.logger, settings).library);
+      } catch (...) {  // no memory: no lines about slow calls
+      }
+    }
     SetNewComm(communicator);
     return communicator;
   } catch (...) {
@@ -65,6 +74,11 @@ CommState::CommState(const ProfilerInit& init) : init_(init) {}
 
 CommState::~CommState() {
   WriteUntimed();
+  if (call_times_ != nullptr) {
+    call_times_->End();
+    EventMask::Instance().Unwant(EventMask::Need::kRuns);
+    if (call_times_timed_) EventMask::Instance().Unwant(EventMask::Need::kTimes);
+  }
   if (journal_ != nullptr) {
     EventMask::Instance().Unwant(EventMask::Need::kCalls);
     EventMask::Instance().Unwant(EventMask::Need::kRuns);
@@ -89,8 +103,22 @@ void CommState::Release() noexcept {
   if (references_.fetch_sub(1) == 1) delete this;
 }
 
+void CommState::KeepCallTimes(const SlowCallLimits& limits, Library library) {
+  if (runs_ == nullptr) runs_ = std::make_unique<Run[]>(kRuns);
+  CallTimes::Place place;
+  place.rank = init_.rank;
+  place.ranks = static_cast<int>(init_.ranks);
+  place.library = library;
+  place.communicator = Format("{:#x}", init_.comm_id);
+  if (!init_.name.empty()) place.communicator = init_.name + " (" + place.communicator + ")";
+  call_times_ = std::make_unique<CallTimes>(std::move(place), limits);
+  EventMask::Instance().Want(EventMask::Need::kRuns);
+  call_times_timed_ = TimesPossible(init_.ranks);
+  if (call_times_timed_) EventMask::Instance().Want(EventMask::Need::kTimes);
+}
+
 void CommState::KeepJournal(journal::Journal* journal, uint32_t number, bool with_times) {
-  runs_ = std::make_unique<Run[]>(kRuns);
+  if (runs_ == nullptr) runs_ = std::make_unique<Run[]>(kRuns);
   number_ = number;
   with_times_ = with_times && TimesPossible(init_.ranks);
   journal_ = journal;
@@ -203,9 +231,11 @@ uint64_t CommState::RecordActual(const RunSeen& run) noexcept {
   ran_ = true;
   if (run.bypassed) {
     WriteBypassed(run.collective, run.bytes, run.replayed);
+    if (call_times_ != nullptr) call_times_->CountUntimed();
     return 0;
   }
-  if (runs_ == nullptr || !tracking() || run.collective < 0) return 0;
+  if (runs_ == nullptr || run.collective < 0) return 0;
+  if (!tracking() && call_times_ == nullptr) return 0;
   Answered* question = Match(run);
   const bool alone = question != nullptr && questions_ == 1 && question->bytes == run.bytes;
   LearningContext* context = alone ? static_cast<LearningContext*>(question->context) : nullptr;
@@ -215,12 +245,13 @@ uint64_t CommState::RecordActual(const RunSeen& run) noexcept {
         {question->index, run.sequence, run.algorithm, run.protocol, run.channels});
   }
   const bool timed = (EventMask::Instance().Value(init_.api) & abi::kEventKernelCh) != 0;
-  if (journal_ == nullptr && (!timed || context == nullptr)) return 0;
+  if (call_times_ != nullptr && !timed) call_times_->CountUntimed();
+  if (journal_ == nullptr && (!timed || (context == nullptr && call_times_ == nullptr))) return 0;
 
   const uint64_t tag = next_tag_.fetch_add(1, std::memory_order_relaxed);
   Run& slot = runs_[tag % kRuns];
   // A run whose duration never arrived is written without it.
-  if (slot.tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(slot, nullptr);
+  if (slot.tag.exchange(0, std::memory_order_acq_rel) != 0) GiveUp(slot);
   slot.context = context;
   slot.index = context != nullptr ? static_cast<uint64_t>(question->index) : 0;
   slot.call = question != nullptr ? static_cast<uint32_t>(question->call) : 0;
@@ -245,6 +276,16 @@ void CommState::Timed(uint64_t tag, const GpuSpan& span) noexcept {
   Run& slot = runs_[tag % kRuns];
   if (slot.tag.exchange(0, std::memory_order_acq_rel) != tag) return;  // overtaken
   WriteRun(slot, &span);
+  if (call_times_ != nullptr) {
+    RunSeen run;
+    run.collective = slot.collective;
+    run.bytes = slot.bytes;
+    run.algorithm = slot.algorithm;
+    run.protocol = slot.protocol;
+    run.channels = slot.channels;
+    run.sequence = slot.sequence;
+    call_times_->Count(run, static_cast<double>(span.stop_ns - span.start_ns) * 1e-9, SteadyNs());
+  }
   LearningContext* context = slot.context;
   if (context != nullptr && learning_ != nullptr && !learning_->has_events()) {
     learning_->RecordTime(*context, slot.index,
@@ -275,10 +316,16 @@ void CommState::WriteRun(const Run& run, const GpuSpan* span) noexcept {
   journal_->Add(record);
 }
 
+// Its duration never arrived.
+void CommState::GiveUp(const Run& run) noexcept {
+  WriteRun(run, nullptr);
+  if (call_times_ != nullptr) call_times_->CountUntimed();
+}
+
 void CommState::WriteUntimed() noexcept {
   if (runs_ == nullptr) return;
   for (size_t i = 0; i < kRuns; ++i) {
-    if (runs_[i].tag.exchange(0, std::memory_order_acq_rel) != 0) WriteRun(runs_[i], nullptr);
+    if (runs_[i].tag.exchange(0, std::memory_order_acq_rel) != 0) GiveUp(runs_[i]);
   }
 }
 

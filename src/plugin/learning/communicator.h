@@ -9,6 +9,7 @@
 #include "journal/writer.h"
 #include "plugin/abi/relaxed.h"
 #include "plugin/learning/learning.h"
+#include "plugin/profiler/call_times.h"
 #include "plugin/profiler/comm_observer.h"
 #include "plugin/profiler/observer.h"
 
@@ -37,6 +38,9 @@ class CommState final : public CommObserver {
     const uint32_t calls = calls_;
     return calls > 0 && call_[std::min<uint32_t>(calls, kCalls) - 1].captured;
   }
+
+  // Logs slow calls and a summary; called before the first event.
+  void KeepCallTimes(const SlowCallLimits& limits, Library library);
 
   // Called by the tuner half before the first question.
   void KeepJournal(journal::Journal* journal, uint32_t number, bool with_times);
@@ -96,6 +100,7 @@ class CommState final : public CommObserver {
   void WriteBypassed(int collective, uint64_t bytes, bool captured) noexcept;
   Answered* Match(const RunSeen& run) noexcept;
   void WriteRun(const Run& run, const GpuSpan* span) noexcept;
+  void GiveUp(const Run& run) noexcept;
   void WriteUntimed() noexcept;
 
   const ProfilerInit init_;
@@ -103,7 +108,9 @@ class CommState final : public CommObserver {
   journal::Journal* journal_ = nullptr;
   uint32_t number_ = 0;
   bool with_times_ = false;
-  std::shared_ptr<Learning> learning_;  // shared with the learning thread
+  std::shared_ptr<Learning> learning_;     // shared with the learning thread
+  std::unique_ptr<CallTimes> call_times_;  // null: not wanted
+  bool call_times_timed_ = false;
 
   Relaxed<uint64_t> group_;
   Relaxed<uint64_t> asking_thread_;
