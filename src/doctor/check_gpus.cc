@@ -110,7 +110,7 @@ void CheckArchitecture(const CheckInputs& facts, std::vector<Finding>* findings)
     if (name == "gfx906" || name == "gfx908") {
       flush = "; with GPUDirect RDMA RCCL flushes the HDP by itself";
     } else if (name == "gfx90a" || name.starts_with("gfx94")) {
-      flush = "; RCCL needs no HDP flush on it";
+      flush = "; RCCL needs no HDP flush";
     }
     AddFinding(findings, "gpu.architecture", Severity::kFine,
                GpuNames(indexes) + (indexes.size() == 1 ? " is " : " are ") + name + flush,
