@@ -111,8 +111,15 @@ std::vector<Assignment> HoldingIn(const std::string& scope,
                                   const std::vector<Assignment>& assignments) {
   std::map<std::string, size_t> best;
   std::vector<Assignment> holding;
+  // A command got what was set before it; what stands outside it and later is for others.
+  const size_t mark = scope.find('c');
+  const std::string command =
+      mark == std::string::npos ? "" : scope.substr(0, scope.find('/', mark) + 1);
+  bool started = false;
   for (const Assignment& one : assignments) {
+    started = started || (!command.empty() && std::string_view(one.scope).starts_with(command));
     if (!std::string_view(scope).starts_with(one.scope)) continue;
+    if (started && one.scope.size() < command.size()) continue;
     holding.push_back(one);
     if (one.overridden) continue;
     const auto [found, first] = best.emplace(one.name, holding.size() - 1);
