@@ -67,6 +67,10 @@ bool IsTemplate(std::string_view value) {
   for (size_t i = value.find("%("); i != std::string_view::npos; i = value.find("%(", i + 1)) {
     if (value.find(")s", i) != std::string_view::npos) return true;
   }
+  // printf's and format()'s places; "%h" and "%p" are the library's own.
+  for (const char* place : {"%s", "%d", "%i", "%r", "{}"}) {
+    if (value.find(place) != std::string_view::npos) return true;
+  }
   // "<value>", "[your interface]": a place to fill in.
   const std::string_view trimmed = Trim(value);
   return trimmed.size() > 2 && ((trimmed.front() == '<' && trimmed.back() == '>') ||

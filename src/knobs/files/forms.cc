@@ -198,6 +198,8 @@ FileForm RecogniseForm(std::string_view text, std::string_view name) {
     return FileForm::kPython;
   }
   if (kinds.all > 0 && kinds.exports == 0 && kinds.keys * 2 > kinds.all) return YamlForm(kinds);
+  // Terraform and the like: a shell has no blanks around '='.
+  if (kinds.spaced > 0 && kinds.exports == 0) return FileForm::kSettings;
   if (kinds.all > 0 && (kinds.bare > 1 || kinds.assigns == kinds.all)) return FileForm::kList;
   return FileForm::kShell;
 }

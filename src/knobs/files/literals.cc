@@ -159,6 +159,10 @@ class LiteralReader {
       if (depth == 0 && (close || IsSign(token, ','))) break;
       if (close) --depth;
       if (IsSign(token, '(') || IsSign(token, '[') || IsSign(token, '{')) ++depth;
+      const bool word = token.kind != Kind::kSign;
+      if (word && !text.empty() && text.back() != '(' && text.back() != '[' && text.back() != '.') {
+        text += ' ';
+      }
       text += token.kind == Kind::kString ? "\"" + token.text + "\"" : token.text;
       if (text.size() > kLongestExpression) break;
     }
