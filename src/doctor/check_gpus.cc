@@ -97,10 +97,32 @@ void CheckHealth(const host::Gpu& gpu, std::vector<Finding>* findings) {
   }
 }
 
+// AMD's architectures, and whether RCCL has to flush the host data path (HDP) before the network
+// may read what a GPU has received.
+void CheckArchitecture(const CheckInputs& facts, std::vector<Finding>* findings) {
+  std::map<std::string, std::vector<int>> architectures;
+  for (const host::Gpu& gpu : facts.machine.gpus) {
+    if (gpu.vendor != host::Vendor::kAmd || gpu.architecture.empty()) continue;
+    architectures[gpu.architecture.substr(0, gpu.architecture.find(':'))].push_back(gpu.index);
+  }
+  for (const auto& [name, indexes] : architectures) {
+    std::string flush;
+    if (name == "gfx906" || name == "gfx908") {
+      flush = "; with GPUDirect RDMA RCCL flushes the HDP by itself";
+    } else if (name == "gfx90a" || name.starts_with("gfx94")) {
+      flush = "; RCCL needs no HDP flush";
+    }
+    AddFinding(findings, "gpu.architecture", Severity::kFine,
+               GpuNames(indexes) + (indexes.size() == 1 ? " is " : " are ") + name + flush,
+               {"/sys/class/kfd/kfd/topology/nodes: gfx_target_version"});
+  }
+}
+
 }  // namespace
 
 void CheckGpus(const CheckInputs& facts, std::vector<Finding>* findings) {
   CheckPresence(facts, findings);
+  CheckArchitecture(facts, findings);
   std::vector<int> busy;
   std::vector<int> forgetful;
   std::vector<std::string> evidence;

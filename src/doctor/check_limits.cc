@@ -102,7 +102,16 @@ void CheckLimits(const CheckInputs& facts, std::vector<Finding>* findings) {
     AddFinding(findings, "container.memory", Severity::kNote,
                "the control group allows " + AboutBytes(machine.memory_limit) + " of " +
                    AboutBytes(machine.memory_bytes) + " memory; pinned buffers count",
-               {"memory.max: " + std::to_string(machine.memory_limit)});
+               {machine.memory_limit_file + ": " + std::to_string(machine.memory_limit)});
+  }
+  constexpr uint64_t kFewTasks = 1024;
+  if (machine.tasks_limit > 0 && machine.tasks_limit < kFewTasks) {
+    AddFinding(findings, "container.tasks", Severity::kNote,
+               Format("the control group allows {} processes and threads; a rank with PyTorch has "
+                      "about a hundred",
+                      machine.tasks_limit),
+               {machine.tasks_limit_file + ": " + std::to_string(machine.tasks_limit)},
+               "docker run --pids-limit=-1; in Kubernetes the kubelet's podPidsLimit");
   }
   if (!machine.container.empty()) {
     AddFinding(findings, "container.kind", Severity::kFine, "in a container: " + machine.container);

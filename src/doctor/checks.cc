@@ -51,7 +51,9 @@ std::vector<Finding> CheckEverything(const CheckInputs& facts) {
   CheckCpus(facts, &findings);
   CheckRdma(facts, &findings);
   CheckInterfaces(facts, &findings);
+  CheckNamedDevices(facts, &findings);
   CheckLimits(facts, &findings);
+  CheckKernelLog(facts, &findings);
   CheckLibraries(facts, &findings);
   CheckTorch(facts, &findings);
   CheckPlugin(facts, &findings);

@@ -17,6 +17,9 @@ void CheckPeerAccess(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckCpus(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckRdma(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckInterfaces(const CheckInputs& facts, std::vector<Finding>* findings);
+// Interfaces and adapters that variables name.
+void CheckNamedDevices(const CheckInputs& facts, std::vector<Finding>* findings);
+void CheckKernelLog(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckLimits(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckLibraries(const CheckInputs& facts, std::vector<Finding>* findings);
 void CheckTorch(const CheckInputs& facts, std::vector<Finding>* findings);

@@ -98,6 +98,7 @@ CheckInputs GatherFacts(const RootFs& tree, const Environment& environment) {
   facts.live = tree.live();
   facts.machine = host::LookAtMachine(tree, environment);
   facts.system = host::LookAtSystem(tree, facts.machine);
+  facts.kernel_log = host::ReadKernelLog(tree);
   facts.libraries = host::FindLibraries(tree, environment);
   facts.nccl = host::WouldLoad(facts.libraries, Library::kNccl, tree, environment);
   facts.rccl = host::WouldLoad(facts.libraries, Library::kRccl, tree, environment);

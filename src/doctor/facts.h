@@ -7,6 +7,7 @@
 
 #include "domain/finding.h"
 #include "host/job_library.h"
+#include "host/kernel_log.h"
 #include "host/libraries.h"
 #include "host/machine.h"
 #include "host/system.h"
@@ -59,6 +60,7 @@ struct TestResult {
 struct CheckInputs {
   host::Machine machine;
   host::System system;
+  host::KernelLog kernel_log;
   std::vector<host::LibraryFile> libraries;
   std::string nccl;  // the one that a program would load; "" for none
   std::string rccl;

@@ -101,7 +101,10 @@ struct Machine {
   std::vector<int> allowed_cpus;  // this process's affinity
   double cpu_quota = 0;           // of the cgroup, in CPUs; 0: none
   uint64_t memory_bytes = 0;
-  uint64_t memory_limit = 0;  // of the cgroup; 0: none
+  uint64_t memory_limit = 0;      // of the cgroup; 0: none
+  std::string memory_limit_file;  // which one says so
+  uint64_t tasks_limit = 0;       // processes and threads that the cgroup may have; 0: no limit
+  std::string tasks_limit_file;
   std::string governor;       // "performance"
   std::string isolated_cpus;  // isolcpus=
   std::string hypervisor;     // "kvm", "xen", ...; "" on metal

@@ -74,11 +74,14 @@ void TakeQuota(double quota, Machine* machine) {
   }
 }
 
-void TakeLimit(const std::optional<std::string>& text, Machine* machine) {
+// The tightest limit, and the file that has it.
+void TakeLimit(const RootFs& tree, const std::string& file, uint64_t* least, std::string* where) {
+  const std::optional<std::string> text = tree.Read(file);
   uint64_t limit = 0;
   if (!text || !ParseUnsigned(*text, &limit) || limit == 0 || limit >= kNoLimit) return;
-  machine->memory_limit =
-      machine->memory_limit == 0 ? limit : std::min(machine->memory_limit, limit);
+  if (*least != 0 && limit >= *least) return;
+  *least = limit;
+  *where = file;
 }
 
 // The cgroup of this process and its ancestors: the tightest limit applies.
@@ -86,6 +89,7 @@ void LookAtGroups(const RootFs& tree, Machine* machine) {
   std::string unified = "/";
   std::string cpu = "/";
   std::string memory = "/";
+  std::string pids = "/";
   const std::string groups = tree.Read("/proc/self/cgroup").value_or("");
   for (const std::string_view line : Split(groups, '\n')) {
     const std::vector<std::string_view> parts = Split(line, ':');
@@ -94,6 +98,7 @@ void LookAtGroups(const RootFs& tree, Machine* machine) {
     if (parts[0] == "0" && parts[1].empty()) unified = path;
     if (parts[1].starts_with("cpu,") || parts[1] == "cpu") cpu = path;
     if (parts[1] == "memory") memory = path;
+    if (parts[1] == "pids") pids = path;
   }
   const auto each = [](std::string path, const auto& take) {
     for (size_t depth = 0; depth < kDeepestGroup; ++depth) {
@@ -105,7 +110,10 @@ void LookAtGroups(const RootFs& tree, Machine* machine) {
   };
   each(unified, [&](const std::string& path) {
     TakeQuota(QuotaOf(tree.Read("/sys/fs/cgroup" + path + "/cpu.max").value_or("")), machine);
-    TakeLimit(tree.Read("/sys/fs/cgroup" + path + "/memory.max"), machine);
+    TakeLimit(tree, "/sys/fs/cgroup" + path + "/memory.max", &machine->memory_limit,
+              &machine->memory_limit_file);
+    TakeLimit(tree, "/sys/fs/cgroup" + path + "/pids.max", &machine->tasks_limit,
+              &machine->tasks_limit_file);
   });
   each(cpu, [&](const std::string& path) {
     const std::string folder = "/sys/fs/cgroup/cpu" + path;
@@ -114,7 +122,12 @@ void LookAtGroups(const RootFs& tree, Machine* machine) {
     TakeQuota(QuotaOf(quota + " " + period), machine);
   });
   each(memory, [&](const std::string& path) {
-    TakeLimit(tree.Read("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes"), machine);
+    TakeLimit(tree, "/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes",
+              &machine->memory_limit, &machine->memory_limit_file);
+  });
+  each(pids, [&](const std::string& path) {
+    TakeLimit(tree, "/sys/fs/cgroup/pids" + path + "/pids.max", &machine->tasks_limit,
+              &machine->tasks_limit_file);
   });
   // A limit above the physical memory has no effect.
   if (machine->memory_limit >= machine->memory_bytes && machine->memory_bytes > 0) {

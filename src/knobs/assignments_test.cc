@@ -23,10 +23,6 @@ std::string Text(const std::vector<Assignment>& assignments) {
   return text;
 }
 
-std::string Read(const std::string& text, std::vector<Finding>* findings = nullptr) {
-  return Text(FromText(text, "f", findings));
-}
-
 TEST(FromEnvironment, TakesOnlyOurFamilies) {
   const MapEnvironment environment({{"NCCL_DEBUG", "INFO"},
                                     {"AWS_SECRET_ACCESS_KEY", "x"},
@@ -43,103 +39,6 @@ TEST(FromEnvironment, TakesOnlyOurFamilies) {
             "DIAPASON_MODE=off@e GLOO_SOCKET_IFNAME=eth0@e HSA_NO_SCRATCH_RECLAIM=1@e "
             "MSCCL_ALGO_DIR=/a@e NCCL_DEBUG=INFO@e RCCL_MSCCL_ENABLE=0@e "
             "TORCH_NCCL_BLOCKING_WAIT=1@e nccl_algo=Ring@e");
-}
-
-TEST(FromText, ReadsShellsAndDumps) {
-  EXPECT_EQ(Read("NCCL_DEBUG=INFO\n"), "NCCL_DEBUG=INFO@f:1");
-  EXPECT_EQ(Read("# NCCL_DEBUG=INFO\n\n  export NCCL_DEBUG=INFO   # why\n"), "NCCL_DEBUG=INFO@f:3");
-  EXPECT_EQ(Read("export NCCL_ALGO=\"ring;allreduce:tree\" NCCL_PROTO='LL'"),
-            "NCCL_ALGO=ring;allreduce:tree@f:1 NCCL_PROTO=LL@f:1");
-  // What `env` prints has no quotes; what a shell runs ends at ';'.
-  EXPECT_EQ(Read("NCCL_ALGO=ring;allreduce:tree"), "NCCL_ALGO=ring;allreduce:tree@f:1");
-  EXPECT_EQ(Read("export NCCL_ALGO=ring;export NCCL_PROTO=LL"),
-            "NCCL_ALGO=ring@f:1 NCCL_PROTO=LL@f:1");
-  EXPECT_EQ(Read("mpirun -x NCCL_DEBUG=WARN -x NCCL_ALGO ./a.out"), "NCCL_DEBUG=WARN@f:1");
-  EXPECT_EQ(Read("docker run --env=NCCL_DEBUG=WARN -e NCCL_PROTO=LL img"),
-            "NCCL_DEBUG=WARN@f:1 NCCL_PROTO=LL@f:1");
-  EXPECT_EQ(Read("setenv NCCL_DEBUG WARN"), "NCCL_DEBUG=WARN@f:1");
-  EXPECT_EQ(Read("NCCL_DEBUG=INFO\r\n"), "NCCL_DEBUG=INFO@f:1");
-  EXPECT_EQ(Read("PATH=/bin\nSECRET=1\nsrun python train.py\n"), "");
-  EXPECT_EQ(Read("NCCL_DEBUG=INFO\nNCCL_DEBUG=WARN\n"), "-NCCL_DEBUG=INFO@f:1 NCCL_DEBUG=WARN@f:2");
-  EXPECT_EQ(Read("NCCL_DEBUG=INFO\nunset NCCL_DEBUG\n"), "-NCCL_DEBUG=INFO@f:1");
-  // As /proc/PID/environ has it.
-  EXPECT_EQ(Read(std::string("A=1\0NCCL_TOPO_FILE=a b;c\0", 25)), "NCCL_TOPO_FILE=a b;c@f:2");
-}
-
-TEST(FromText, ReadsLaunchers) {
-  EXPECT_EQ(Read("#SBATCH --export=ALL,NCCL_DEBUG=INFO,B=2,NCCL_PROTO=LL"),
-            "NCCL_DEBUG=INFO@f:1 NCCL_PROTO=LL@f:1");
-  EXPECT_EQ(Read("#SBATCH -N 2\n#SBATCH --nodes=2 # NCCL_DEBUG=INFO"), "");
-  EXPECT_EQ(Read("srun --export=ALL,NCCL_TIMEOUT=5 ./x"), "NCCL_TIMEOUT=5@f:1");
-  EXPECT_EQ(Read("srun --export=NCCL_X=1 ./x"), "NCCL_X=1@f:1");
-  EXPECT_EQ(Read("srun --export=\"ALL,NCCL_X=1\" ./x"), "NCCL_X=1@f:1");
-  EXPECT_EQ(Read("srun --export ALL,NCCL_X=1 ./x"), "NCCL_X=1@f:1");
-  EXPECT_EQ(Read("srun --export NCCL_X=1,NCCL_Y=2 ./x"), "NCCL_X=1@f:1 NCCL_Y=2@f:1");
-  EXPECT_EQ(Read("srun --export=\"ALL,NCCL_ALGO='ring,tree',NCCL_X=1\" ./x"),
-            "NCCL_ALGO=ring,tree@f:1 NCCL_X=1@f:1");
-  EXPECT_EQ(Read("srun --export=ALL,\"NCCL_X='open"), "NCCL_X=open@f:1");
-  EXPECT_EQ(Read("mpirun -genv NCCL_DEBUG INFO -env NCCL_PROTO LL ./x"),
-            "NCCL_DEBUG=INFO@f:1 NCCL_PROTO=LL@f:1");
-  EXPECT_EQ(Read("mpirun -genv NCCL_DEBUG"), "");
-  EXPECT_EQ(Read("docker run --env NCCL_DEBUG=WARN -e NCCL_PROTO='LL' img"),
-            "NCCL_DEBUG=WARN@f:1 NCCL_PROTO=LL@f:1");
-  EXPECT_EQ(Read(": \"${NCCL_X:=1}\""), "NCCL_X=1@f:1");
-  EXPECT_EQ(Read(": ${NCCL_X=1}"), "NCCL_X=1@f:1");
-  // Only where nothing is set yet; with a colon, nothing is not a value.
-  EXPECT_EQ(Read("NCCL_X=2\n: ${NCCL_X:=1}"), "NCCL_X=2@f:1");
-  EXPECT_EQ(Read("NCCL_X=\n: ${NCCL_X:=1}"), "-NCCL_X=@f:1 NCCL_X=1@f:2");
-  EXPECT_EQ(Read("NCCL_X=\n: ${NCCL_X=1}"), "NCCL_X=@f:1");
-  EXPECT_EQ(Read(": ${=} ${:=1} ${NCCL_X:-1}"), "");
-}
-
-TEST(FromText, SaysWhatWasNotUnderstood) {
-  for (const char* line : {"CMD=\"NCCL_X=1 ./a.out\"", "launch --vars=A=1:NCCL_X=2",
-                           "NCCL_DEBUG=INFO launch -v:NCCL_X=1"}) {
-    std::vector<Finding> findings;
-    (void)Read(std::string("\n") + line, &findings);
-    ASSERT_EQ(findings.size(), 1u) << line;
-    EXPECT_EQ(findings[0].id, "env.bad-line");
-    EXPECT_EQ(findings[0].severity, Severity::kNote);
-    EXPECT_EQ(findings[0].title, "line 2 mentions NCCL_X and was not understood");
-    EXPECT_EQ(findings[0].evidence, std::vector<std::string>{"f:2"});
-  }
-  for (const char* line :
-       {"echo $NCCL_X", "if [ $NCCL_X = 1 ]; then", "if [ \"$NCCL_X\"=1 ]; then", "# -vNCCL_X=1",
-        "echo \"with NCCL_X=$NCCL_X\"", "run # with:NCCL_X=1", "a=${NCCL_X=1}", "b=(NCCL_X==1)",
-        "c=MY_NCCL_X=1", "srun --export=ALL,NCCL_X=1", "mpirun -x NCCL_X=1", "d:NCCL_=1"}) {
-    std::vector<Finding> findings;
-    (void)Read(line, &findings);
-    EXPECT_TRUE(findings.empty()) << line << ": " << findings[0].title;
-  }
-}
-
-TEST(FromText, ComplainsAboutLinesThatSetNothing) {
-  for (const char* line : {"NCCL_DEBUG = INFO", "export NCCL_DEBUG INFO", "NCCL_DEBUG: INFO",
-                           "export NCCL_DEBUG = INFO", "NCCL_DEBUG= INFO"}) {
-    std::vector<Finding> findings;
-    (void)Read(line, &findings);
-    ASSERT_EQ(findings.size(), 1u) << line;
-    EXPECT_EQ(findings[0].id, "env.bad-line");
-    EXPECT_NE(findings[0].action.find("NCCL_DEBUG=INFO"), std::string::npos) << findings[0].action;
-    EXPECT_EQ(findings[0].evidence, std::vector<std::string>{"f:1"});
-  }
-  for (const char* line : {"echo $NCCL_DEBUG", "export NCCL_DEBUG", "export NCCL_DEBUG NCCL_ALGO",
-                           "NCCL_DEBUG= ./a.out", "if [ -z $NCCL_DEBUG ]; then", "SECRET = 1"}) {
-    std::vector<Finding> findings;
-    (void)Read(line, &findings);
-    EXPECT_TRUE(findings.empty()) << line << ": " << findings[0].title;
-  }
-}
-
-TEST(FromText, EndsOnHostileInput) {
-  std::vector<Finding> findings;
-  (void)Read("NCCL_X=" + std::string(1 << 20, 'a'), &findings);
-  EXPECT_EQ(findings.size(), 1u);
-  std::string many;
-  for (int i = 0; i < 20000; ++i) many += Format("NCCL_V{}={}\n", i, i);
-  EXPECT_LE(FromText(many, "f", nullptr).size(), 10000u);
-  (void)Read("export NCCL_A='unclosed\nNCCL_B=\\", nullptr);
-  EXPECT_EQ(Read(std::string("\x01\xff\n\t=\n==\n", 9)), "");
 }
 
 // A folder that looks like a machine.

@@ -10,12 +10,14 @@ namespace diapason::knobs {
 std::string AssignmentText(const Assignment& assignment) {
   std::string value = assignment.value;
   if (value.size() > 100) value = value.substr(0, 97) + "...";
+  if (value.empty() && !assignment.known) return assignment.name + " (" + assignment.source + ")";
   return assignment.name + "=" + value + " (" + assignment.source + ")";
 }
 
 CheckContext::CheckContext(const std::vector<Assignment>& assignments,
-                           const CheckedFor& checked_for, const Catalogue& catalogue)
-    : checked_for_(checked_for), catalogue_(catalogue) {
+                           const CheckedFor& checked_for, const Catalogue& catalogue,
+                           const std::set<std::string>& elsewhere)
+    : checked_for_(checked_for), catalogue_(catalogue), elsewhere_(elsewhere) {
   for (const Assignment& assignment : assignments) {
     if (!assignment.overridden) live_.emplace(assignment.name, &assignment);
   }
@@ -28,21 +30,26 @@ std::string CheckContext::TitleVersion() const {
                                    : Title() + " " + LibraryVersionText(checked_for_.version);
 }
 
+bool CheckContext::Unknown(const std::string& name) const {
+  const auto found = live_.find(name);
+  return found != live_.end() && !found->second->known;
+}
+
 std::string CheckContext::Value(const std::string& name) const {
   const auto found = live_.find(name);
-  return found == live_.end() ? "" : found->second->value;
+  return found == live_.end() || !found->second->known ? "" : found->second->value;
 }
 
 std::optional<int64_t> CheckContext::Number(const std::string& name) const {
   const auto found = live_.find(name);
-  if (found == live_.end()) return std::nullopt;
+  if (found == live_.end() || !found->second->known) return std::nullopt;
   const NumberReading reading = ReadNumber(found->second->value);
   if (!reading.digits || reading.overflow) return std::nullopt;
   return reading.value;
 }
 
 bool CheckContext::Is(const std::string& name, const std::string& value) const {
-  return IsSet(name) && ToLower(Trim(Value(name))) == ToLower(value);
+  return IsSet(name) && !Unknown(name) && ToLower(Trim(Value(name))) == ToLower(value);
 }
 bool CheckContext::On(const std::string& name) const { return Number(name).value_or(0) != 0; }
 bool CheckContext::Off(const std::string& name) const { return Number(name).value_or(1) == 0; }
@@ -95,15 +102,82 @@ std::vector<Finding> CheckContext::Take() {
   return std::move(findings_);
 }
 
-std::vector<Finding> CheckAssignments(const std::vector<Assignment>& assignments,
-                                      const CheckedFor& checked_for, const Catalogue& catalogue) {
-  CheckContext context(assignments, checked_for, catalogue);
-  CheckNames(assignments, &context);
+namespace {
+
+constexpr size_t kMostScopes = 500;
+
+// What holds in a scope: of one name the innermost, and there the last.
+std::vector<Assignment> HoldingIn(const std::string& scope,
+                                  const std::vector<Assignment>& assignments) {
+  std::map<std::string, size_t> best;
+  std::vector<Assignment> holding;
+  // A command got what was set before it; what stands outside it and later is for others.
+  const size_t mark = scope.find('c');
+  const std::string command =
+      mark == std::string::npos ? "" : scope.substr(0, scope.find('/', mark) + 1);
+  bool started = false;
+  for (const Assignment& one : assignments) {
+    started = started || (!command.empty() && std::string_view(one.scope).starts_with(command));
+    if (!std::string_view(scope).starts_with(one.scope)) continue;
+    if (started && one.scope.size() < command.size()) continue;
+    holding.push_back(one);
+    if (one.overridden) continue;
+    const auto [found, first] = best.emplace(one.name, holding.size() - 1);
+    if (first) continue;
+    Assignment& before = holding[found->second];
+    // Without scopes (environment, the library's files) the first counts.
+    const bool deeper = one.scope.size() >= before.scope.size() && !one.scope.empty();
+    (deeper ? before : holding.back()).overridden = true;
+    if (deeper) found->second = holding.size() - 1;
+  }
+  std::erase_if(holding, [](const Assignment& one) { return one.unset; });
+  return holding;
+}
+
+std::vector<Finding> CheckTogetherIn(const std::vector<Assignment>& holding,
+                                     const CheckedFor& checked_for, const Catalogue& catalogue,
+                                     const std::set<std::string>& elsewhere) {
+  CheckContext context(holding, checked_for, catalogue, elsewhere);
+  CheckNames(holding, &context);
   CheckTogether(&context);
   CheckTuner(&context);
   CheckOwnSettings(&context);
-  CheckCosts(assignments, &context);
+  CheckCosts(holding, &context);
   return context.Take();
+}
+
+}  // namespace
+
+std::vector<Finding> CheckAssignments(const std::vector<Assignment>& assignments,
+                                      const CheckedFor& checked_for, const Catalogue& catalogue) {
+  std::set<std::string> names;
+  // Inner scopes and those around them: a branch may not be taken.
+  std::set<std::string> all_scopes;
+  for (const Assignment& one : assignments) {
+    names.insert(one.name);
+    all_scopes.insert(one.scope);
+  }
+  std::vector<Finding> findings;
+  std::set<std::string> said;
+  std::set<std::string> spoken_of;  // assignments with a finding
+  size_t scopes = 0;
+  for (const std::string& scope : all_scopes) {
+    if (++scopes > kMostScopes) break;
+    for (Finding& finding :
+         CheckTogetherIn(HoldingIn(scope, assignments), checked_for, catalogue, names)) {
+      if (!said.insert(finding.id + finding.title + Join(finding.evidence, "\n")).second) continue;
+      if (finding.severity != Severity::kFine) {
+        spoken_of.insert(finding.evidence.begin(), finding.evidence.end());
+      }
+      findings.push_back(std::move(finding));
+    }
+  }
+  // Fine in one part of a file is not fine where another part has a finding about it.
+  std::erase_if(findings, [&spoken_of](const Finding& one) {
+    return one.severity == Severity::kFine && spoken_of.count(one.evidence[0]) > 0;
+  });
+  SortBySeverity(&findings);
+  return findings;
 }
 
 }  // namespace diapason::knobs

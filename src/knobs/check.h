@@ -19,6 +19,12 @@ struct Assignment {
   // A value of the same name elsewhere takes precedence (the environment over files).
   bool overridden = false;
   bool global = false;  // from a file that applies to all jobs of the machine or of the user
+  bool known = true;    // false: the value is an expression ("$X"), or given elsewhere
+  bool own = false;     // the script or program that sets it also uses it
+  bool unset = false;   // no value: from here on a value of an outer scope does not hold
+  // The blocks of a file in which it holds (files/collector.h): two assignments hold together if
+  // the scope of one begins with that of the other.
+  std::string scope;
 };
 
 // The library that the variables are for. Version 0: unknown; then only findings that hold for
@@ -29,6 +35,10 @@ struct CheckedFor {
   // Where to look up files that variables name (plugins, topologies); nullptr: not checked, because
   // the variables are from another machine.
   const RootFs* tree = nullptr;
+  // The variables are those of a file: others may be set elsewhere, and the library may be guessed.
+  bool file = false;
+  bool guessed = false;
+  bool either = false;  // the file is for both libraries
 };
 
 // Whether a variable belongs to the families below: only values of these are ever shown.
@@ -37,15 +47,9 @@ bool IsCollectiveVariable(std::string_view name);
 // All variables in an environment that a collective library, its launcher or the diapason plugin
 // would read: NCCL_*, RCCL_*, MSCCL*, HSA_*, GLOO_*, DIAPASON_*, TORCH_NCCL_* and similar ones.
 std::vector<Assignment> FromEnvironment(const Environment& environment, const std::string& source);
-// Lines NAME=VALUE as printed by `env` and in shell scripts: "export A=1 B=2", "setenv A 1",
-// "mpirun -x A=1" and "-genv A 1", "srun --export=ALL,A=1" (and in #SBATCH), "docker run -e A=1",
-// ": ${A:=1}", quotes, comments, "unset A". A later one takes precedence. Lines with a collective
-// variable that cannot be parsed are findings; other lines are ignored.
-std::vector<Assignment> FromText(const std::string& text, const std::string& source,
-                                 std::vector<Finding>* findings);
-// The same for a file in the syntax of the library: no blanks around '=', no quotes, no "export",
+// A file in the syntax of the library: NAME=VALUE, no blanks around '=', no quotes, no "export",
 // no comment after a value, and the first of a name takes precedence. `environment` takes
-// precedence over all of them.
+// precedence over all of them. Other files: files/read_file.h.
 std::vector<Assignment> FromConfigText(const std::string& text, const std::string& source,
                                        const CheckedFor& checked_for,
                                        const Environment& environment,

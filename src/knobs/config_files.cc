@@ -91,8 +91,13 @@ class ConfigReader {
     }
     const bool first = seen_.insert({name, value}).second;
     const bool overridden = !first || environment_.Get(name).has_value();
-    assignments_.push_back(
-        {name, value, source_ + Format(":{}", number_), overridden, /*global=*/true});
+    Assignment one;
+    one.name = name;
+    one.value = std::move(value);
+    one.source = source_ + Format(":{}", number_);
+    one.overridden = overridden;
+    one.global = true;
+    assignments_.push_back(std::move(one));
   }
 
   void Complain(Severity severity, const std::string& title, const std::string& action) {

@@ -17,8 +17,9 @@ namespace diapason::knobs {
 // for the same reason.
 class CheckContext {
  public:
+  // `elsewhere`: names that other parts of the same file set.
   CheckContext(const std::vector<Assignment>& assignments, const CheckedFor& checked_for,
-               const Catalogue& catalogue);
+               const Catalogue& catalogue, const std::set<std::string>& elsewhere);
 
   const CheckedFor& checked_for() const { return checked_for_; }
   const Catalogue& catalogue() const { return catalogue_; }
@@ -28,7 +29,11 @@ class CheckContext {
   // The effective ones by name: without overridden ones.
   const std::map<std::string, const Assignment*>& live() const { return live_; }
   bool IsSet(const std::string& name) const { return live_.count(name) > 0; }
-  std::string Value(const std::string& name) const;  // "" where it is not set
+  // Whether it is set in another part of the same file.
+  bool SetElsewhere(const std::string& name) const { return elsewhere_.count(name) > 0; }
+  // Whether it is set, and to an expression.
+  bool Unknown(const std::string& name) const;
+  std::string Value(const std::string& name) const;  // "" where it is not set, or not known
   // As the library parses it; nullopt if it is not set, or not a number.
   std::optional<int64_t> Number(const std::string& name) const;
   bool Is(const std::string& name, const std::string& value) const;  // any case
@@ -50,6 +55,7 @@ class CheckContext {
  private:
   const CheckedFor checked_for_;
   const Catalogue& catalogue_;
+  const std::set<std::string>& elsewhere_;
   std::map<std::string, const Assignment*> live_;
   std::set<std::string> spoken_of_;
   std::set<std::pair<std::string, std::string>> together_;
@@ -62,6 +68,14 @@ std::string AssignmentText(const Assignment& assignment);
 // The program that reads a variable of these families that the libraries do not read: "PyTorch",
 // "our plugin"; "" if unknown.
 std::string OtherReader(const std::string& name);
+
+// Whether `name` is `known` with a letter or two wrong; "A1" and "A2" are two names.
+bool IsSlip(const std::string& name, const std::string& known);
+// The name of PyTorch, UCX, libfabric, Gloo or ROCm that `name` is a slip of; "" if there is none,
+// or if it exists itself.
+std::string SlipOfOthers(const std::string& name);
+// Whether it is a name of build systems and scripts: NCCL_HOME, NCCL_TESTS_VERSION.
+bool IsBuildName(const std::string& name);
 
 // Checks single variables: whether it exists, is read here, is deprecated, and has a valid value.
 void CheckNames(const std::vector<Assignment>& assignments, CheckContext* context);

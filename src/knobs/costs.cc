@@ -28,6 +28,7 @@ bool OnlyLogs(const std::string& name, const Catalogue& catalogue) {
 }
 
 void CheckGlobal(const std::vector<Assignment>& assignments, CheckContext* context) {
+  if (context->checked_for().file) return;  // the file itself is looked at
   for (const bool costly : {true, false}) {
     Finding finding;
     std::vector<std::string> names;
@@ -73,7 +74,7 @@ void CheckLogging(CheckContext* context) {
   for (const std::string_view word : Split(list, ',')) {
     every_call = every_call || word == "all" || word == "coll" || word == "call";
   }
-  if (every_call) {
+  if (every_call && !context->checked_for().file) {
     context->Add("env.debug-cost", Severity::kNote,
                  "every call of every rank writes a line to the log",
                  {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"},
@@ -101,11 +102,12 @@ void CheckForced(CheckContext* context) {
     if (selection.parts.size() != 1) continue;
     const Selection::Part& part = selection.parts[0];
     if (!part.function.empty() || part.negated || part.words.size() != 1) continue;
-    context->Add("env.costly", Severity::kNote,
-                 std::string(name) + "=" + context->Value(name) +
-                     " holds for every function and every size; what is best for one end is slow "
-                     "at the other",
-                 {name}, "Unset it unless all of it was measured, or name the function it is for");
+    context->Add(
+        "env.costly", Severity::kNote,
+        std::string(name) + "=" + context->Value(name) +
+            " holds for every function and every size: the library's own choice by size is "
+            "off",
+        {name}, "Unset it unless all of it was measured, or name the function it is for");
   }
 }
 
@@ -188,6 +190,9 @@ void CheckTuner(CheckContext* context) {
   }
   if (!none) CheckCtaPolicy(context);
   if (none || tuner.empty() || context->Is("DIAPASON_MODE", "off")) return;
+  // The one who wrote the file may know what that tuner answers.
+  const bool ours = tuner.size() > 1 || NamesDiapason(context->Value("NCCL_TUNER_PLUGIN"));
+  if (context->checked_for().file && !ours) return;
   const int version = context->checked_for().version;
   const std::string old =
       "with " + context->Title() + " up to 2.21 our plugin does not answer at all";
@@ -221,8 +226,10 @@ void CheckTuner(CheckContext* context) {
 }
 
 void CheckCosts(const std::vector<Assignment>& assignments, CheckContext* context) {
-  CheckMemory(context);
-  CheckForced(context);
+  // Costs of settings that work are no news to the one who wrote a file.
+  const bool file = context->checked_for().file;
+  if (!file) CheckMemory(context);
+  if (!file) CheckForced(context);
   CheckFiles(context);
   CheckLogging(context);
   CheckGlobal(assignments, context);

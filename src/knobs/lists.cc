@@ -190,7 +190,9 @@ std::vector<ValueVerdict> JudgeSelection(const Knob& knob, const std::string& va
     // NCCL checks whether LL128 is safe only if the variable is not set.
     if (selection.Allows("ll128") && checked_for.library == Library::kNccl &&
         selection.parts[0].function.empty()) {
-      verdicts.push_back({"env.unsafe-value", Severity::kWarning,
+      // In a file the GPUs are not known: the one who wrote it may know that it is safe there.
+      verdicts.push_back({"env.unsafe-value",
+                          checked_for.file ? Severity::kNote : Severity::kWarning,
                           "NCCL_PROTO=" + value +
                               " turns LL128 on without the check whether it is safe between these "
                               "GPUs; where it is not, data is corrupted silently",

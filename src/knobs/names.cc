@@ -15,7 +15,7 @@ struct NamesReader {
   const char* who;
 };
 constexpr NamesReader kReaders[] = {
-    {"TORCH_NCCL_*", "PyTorch"},
+    {"TORCH_*", "PyTorch"},
     {"GLOO_*", "Gloo"},
     {"HSA_*", "the ROCm runtime"},
     {"CUDA_*", "CUDA"},
@@ -31,9 +31,16 @@ constexpr NamesReader kReaders[] = {
     {"NCCL_PROFILER_CE_*", "NCCL's example profiler plugin"},
     {"NCCL_EP_*", "NCCL's expert-parallel library"},
     {"NCCL_TESTS_*", "nccl-tests"},
+    {"OMPI_*", "Open MPI"},
+    {"MPICH_*", "MPICH"},
+    {"OMP_*", "OpenMP"},
+    {"HIP_*", "HIP"},
+    {"ROCR_*", "the ROCm runtime"},
+    {"PSM*", "PSM"},
     {"NCCL_GPUDIRECTTCPX_*", "Google's TCPX network plugin"},
     {"NCCL_FASTRAK_*", "Google's TCPXO (FasTrak) network plugin"},
     {"NCCL_GIB_*", "Google's gIB network plugin"},
+    {"NCCL_DYNAMIC_CHUNK_SIZE", "Google's network plugins"},
     {"NCCL_SHIMNET_*", "Google's network plugins"},
     {"NCCL_UCX_*", "the RDMA-SHARP plugin"},
     {"NCCL_SHARP_*", "the RDMA-SHARP plugin"},
@@ -101,16 +108,21 @@ class NameChecker {
     if (IsOurs(name)) return;
     const Knob* knob = context_.catalogue().Find(name);
     if (knob == nullptr) {
+      // Its own variable: the script that sets it uses it as well.
+      if (assignment.own) return;
       const std::string reader = OtherReader(name);
       if (!reader.empty()) {
         OfPlugin(name, reader);
       } else if (IsLibraryFamily(name)) {
         Unknown(name);
+      } else {
+        SlipOfFamily(name);
       }
     } else if (!knob->exists) {
-      Ghost(*knob);
+      if (!assignment.own) Ghost(*knob);
     } else if (knob->OnlyOfPlugin() || Readable(*knob)) {
-      Deprecated(*knob);
+      Deprecated(*knob, assignment);
+      if (!assignment.known) return;
       for (const ValueVerdict& verdict :
            JudgeValue(*knob, assignment.value, context_.checked_for())) {
         context_.Add(verdict.id, verdict.severity, verdict.title, {name}, verdict.action);
@@ -129,11 +141,30 @@ class NameChecker {
 
   // A name of a plugin's family that is not in the plugin's table: of another release, or a slip.
   void OfPlugin(const std::string& name, const std::string& reader) {
+    const std::string slip = SlipOfOthers(name);
+    if (!slip.empty()) {
+      return context_.Add("env.unknown-name", Severity::kError,
+                          reader + " is not known to read " + name, {name}, slip + " is meant");
+    }
     const std::string nearest = context_.catalogue().NearestOfReader(name, reader);
     if (nearest.empty()) return;
+    // Plugins have names that the tables lack: in a file only a slip is reported.
+    if (context_.checked_for().file && !IsSlip(name, nearest)) return;
     context_.Add("env.unknown-name", Severity::kWarning,
                  name + " is not a known variable of " + reader, {name},
                  nearest + " is the nearest that is known");
+  }
+
+  // "CCL_DEBUG" for NCCL_DEBUG.
+  void SlipOfFamily(const std::string& name) {
+    const size_t bar = name.find('_');
+    if (bar == std::string::npos || name == "NCCL" + name.substr(bar)) return;
+    const Knob* meant = context_.catalogue().Find("NCCL" + name.substr(bar));
+    if (meant == nullptr || !meant->exists || EditDistance(name.substr(0, bar), "NCCL") != 1)
+      return;
+    context_.Add("env.unknown-name", Severity::kError,
+                 "no version of NCCL or RCCL is known to read " + name, {name},
+                 meant->name + " is the nearest that exists");
   }
 
   void Unknown(const std::string& name) {
@@ -145,23 +176,32 @@ class NameChecker {
     }
     std::string nearest = context_.catalogue().Nearest(name, library_, version_);
     if (nearest.empty()) nearest = context_.catalogue().NearestOfAll(name);
+    const bool file = context_.checked_for().file;
+    if (IsBuildName(name) && (nearest.empty() || !IsSlip(name, nearest))) return;
     if (Newer()) {
       return context_.Add("env.unknown-name",
                           nearest.empty() ? Severity::kNote : Severity::kWarning, NotKnown(name),
                           {name}, nearest.empty() ? "" : nearest + " is the nearest that is known");
     }
-    context_.Add("env.unknown-name", nearest.empty() ? Severity::kWarning : Severity::kError,
+    // In a file it may be meant for the program that the file starts.
+    const Severity severity = nearest.empty()                  ? Severity::kWarning
+                              : file && !IsSlip(name, nearest) ? Severity::kWarning
+                                                               : Severity::kError;
+    context_.Add("env.unknown-name", severity,
                  "no version of NCCL or RCCL is known to read " + name, {name},
-                 nearest.empty() ? "Unset it, unless a plugin reads it"
+                 nearest.empty() ? std::string("Unset it, unless a plugin") +
+                                       (file ? " or the program itself" : "") + " reads it"
                                  : nearest + " is the nearest that exists");
   }
 
   void Ghost(const Knob& knob) {
     const bool torch = knob.successor.starts_with("TORCH_NCCL_");
-    if (torch) {
+    if (torch && knob.text.find("old name") != std::string::npos) {
       return context_.Add("env.deprecated", Severity::kNote,
-                          knob.name + " is not NCCL's: it is an old name of PyTorch's", {knob.name},
-                          "Use " + knob.successor);
+                          knob.name +
+                              " is not NCCL's: it is an old name of PyTorch's, which "
+                              "PyTorch 2.2 and later still take",
+                          {knob.name}, "Use " + knob.successor);
     }
     context_.Add("env.unknown-name", knob.successor.empty() ? Severity::kWarning : Severity::kError,
                  "no version of NCCL or RCCL reads " + knob.name, {knob.name},
@@ -175,8 +215,10 @@ class NameChecker {
       return false;
     }
     if (!reading.Ever()) {
+      const CheckedFor& for_what = context_.checked_for();
+      if (for_what.either) return true;
       const Library other = library_ == Library::kRccl ? Library::kNccl : Library::kRccl;
-      context_.Add("env.not-read-here", Severity::kWarning,
+      context_.Add("env.not-read-here", for_what.guessed ? Severity::kNote : Severity::kWarning,
                    knob.name + " is a variable of " + std::string(LibraryTitle(other)) + "; " +
                        context_.Title() + " does not read it",
                    {knob.name}, NotReadAction(knob));
@@ -184,7 +226,10 @@ class NameChecker {
     }
     if (version_ == 0) {
       // The version is unknown: a variable that the newest does not read may still be read.
-      if (!reading.Reads(0)) {
+      // In a file only variables that went long ago are reported.
+      constexpr int kLongAgo = 22000;
+      const bool recent = context_.checked_for().file && reading.spans.back().last >= kLongAgo;
+      if (!reading.Reads(0) && !context_.checked_for().either && !recent) {
         context_.Add("env.not-read-here", Severity::kNote,
                      knob.name + " is read by " + context_.Title() + " " +
                          SpansText(reading.spans) + " only",
@@ -205,13 +250,18 @@ class NameChecker {
     return knob.successor.empty() ? "Unset it" : "Use " + knob.successor;
   }
 
-  void Deprecated(const Knob& knob) {
+  void Deprecated(const Knob& knob, const Assignment& assignment) {
+    // It works where it is read: nothing that the reader of a file has to know.
+    if (context_.checked_for().file) return;
     if (knob.name == "NCCL_LAUNCH_MODE") {
+      if (!assignment.known || assignment.value != "PARALLEL") return;
       return context_.Add("env.deprecated", Severity::kNote,
-                          "NCCL_LAUNCH_MODE is out of date since 2.9: PARALLEL is what happens "
-                          "anyway, and it has nothing to do with one collective after another",
+                          "NCCL_LAUNCH_MODE=PARALLEL is the default since 2.9, and has nothing to "
+                          "do with one collective after another",
                           {knob.name}, "Unset it");
     }
+    // AMD's guides still name these two for RCCL.
+    if (library_ == Library::kRccl && knob.name.ends_with("_NCHANNELS")) return;
     if (knob.successor.empty()) return;
     const Knob* next = NamedKnob(knob.successor, context_.catalogue());
     if (next == &knob) return;
@@ -229,7 +279,7 @@ class NameChecker {
 void CheckOurs(CheckContext* context) {
   std::map<std::string, std::string> ours;
   for (const auto& [name, assignment] : context->live()) {
-    if (IsOurs(name)) ours[name] = assignment->value;
+    if (IsOurs(name) && assignment->known) ours[name] = assignment->value;
   }
   const Settings settings = Settings::Read(MapEnvironment(ours));
   const auto about = [&ours](const std::string& sentence) {

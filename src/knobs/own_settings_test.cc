@@ -6,6 +6,7 @@
 #include "base/temporary_file.h"
 #include "base/text.h"
 #include "knobs/check.h"
+#include "knobs/files/read_file.h"
 
 namespace diapason::knobs {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::string Found(const std::string& text, int version, const RootFs* tree = nullptr,
                   Library library = Library::kNccl) {
   std::vector<std::string> ids;
-  for (const Finding& finding : CheckAssignments(FromText(text, "f", nullptr),
+  for (const Finding& finding : CheckAssignments(ReadVariables(text, "f", {}).assignments,
                                                  {library, version, tree}, Catalogue::BuiltIn())) {
     if (finding.severity == Severity::kFine) continue;
     EXPECT_FALSE(finding.evidence.empty()) << finding.title;

@@ -172,6 +172,7 @@ constexpr Renamed kRenamed[] = {
 void CheckRenamed(CheckContext* context) {
   for (const Renamed& pair : kRenamed) {
     if (!context->IsSet(pair.old_name) || !context->IsSet(pair.new_name)) continue;
+    if (context->Unknown(pair.old_name) || context->Unknown(pair.new_name)) continue;
     if (context->Value(pair.old_name) == context->Value(pair.new_name)) continue;
     context->Add("env.contradiction", Severity::kWarning,
                  std::string(pair.old_name) + " and " + pair.new_name +
@@ -184,6 +185,11 @@ void CheckRenamed(CheckContext* context) {
 // Conflicts from the tables. A switch that is off conflicts with nothing.
 void CheckConflicts(CheckContext* context) {
   const auto off = [context](const Knob& knob) {
+    if (context->Unknown(knob.name)) return true;
+    // "true" is read as 0.
+    if (knob.type == KnobType::kSwitch && !context->Number(knob.name)) return true;
+    // An index of -1 leaves the choice to the library; 0 is one.
+    if (knob.name == "NCCL_IB_GID_INDEX") return context->Number(knob.name).value_or(-1) < 0;
     return (knob.type == KnobType::kSwitch || knob.type == KnobType::kNumber) &&
            context->Off(knob.name);
   };
@@ -196,9 +202,11 @@ void CheckConflicts(CheckContext* context) {
           context->Together(name, other)) {
         continue;
       }
+      const bool index = name == "NCCL_IB_GID_INDEX";
       context->Add("env.contradiction", Severity::kWarning,
-                   name + " and " + other + " fight with each other", {name, other},
-                   "Keep one of them; `diapason knobs " + name + "` says more");
+                   index ? name + " names the GID, so that " + other + " is not looked at"
+                         : name + " and " + other + " fight with each other",
+                   {name, other}, "Keep one of them; `diapason knobs " + name + "` says more");
     }
   }
 }
@@ -232,7 +240,9 @@ void CheckAlgorithms(CheckContext* context) {
          "NCCL_ALGO asks for NVLS, which NCCL_NVLS_ENABLE=0 turns off",
          "Unset NCCL_NVLS_ENABLE, or take NVLS out of NCCL_ALGO");
   }
-  if (!context->On("NCCL_COLLNET_ENABLE") && context->Reads("NCCL_COLLNET_ENABLE")) {
+  const bool elsewhere = context->Unknown("NCCL_COLLNET_ENABLE") ||
+                         (context->checked_for().file && !context->IsSet("NCCL_COLLNET_ENABLE"));
+  if (!context->On("NCCL_COLLNET_ENABLE") && context->Reads("NCCL_COLLNET_ENABLE") && !elsewhere) {
     lost("NCCL_COLLNET_ENABLE", {"collnetdirect", "collnetchain", "collnet"},
          "NCCL_ALGO asks for CollNet, which is off unless NCCL_COLLNET_ENABLE=1 or the program "
          "turns it on",
@@ -253,7 +263,8 @@ bool Holds(const std::string& need, const CheckContext& context) {
   const size_t equals = need.find('=');
   const std::string name = need.substr(0, equals);
   const Knob* knob = context.catalogue().Find(name);
-  if (knob == nullptr || !context.Reads(name)) return true;
+  if (knob == nullptr || !context.Reads(name) || context.Unknown(name)) return true;
+  if (!context.IsSet(name) && context.SetElsewhere(name)) return true;
   if (name == "NCCL_DEBUG") {
     const int wanted = equals == std::string::npos ? 2 : DebugLevel(need.substr(equals + 1));
     return DebugLevel(context.Value(name)) >= wanted;
@@ -287,10 +298,14 @@ void CheckNeeds(CheckContext* context) {
           knob->Of(context->checked_for().library).DefaultAt(context->checked_for().version);
       // The library may also find a tuner that is not named.
       const bool harmless = assignment->value == usual || other == "NCCL_TUNER_PLUGIN";
-      context->Add("env.inert", harmless ? Severity::kNote : Severity::kWarning,
-                   name + " does nothing without " + need, {name, other},
-                   need.find('=') == std::string::npos ? "Set " + other + ", or unset " + name
-                                                       : "Set " + need + ", or unset " + name);
+      // Another file, or the shell, may set it.
+      const bool outside = context->checked_for().file && !context->IsSet(other);
+      context->Add(
+          "env.inert", harmless || outside ? Severity::kNote : Severity::kWarning,
+          name + " does nothing without " + need + (outside ? ", which the file does not set" : ""),
+          {name, other},
+          need.find('=') == std::string::npos ? "Set " + other + ", or unset " + name
+                                              : "Set " + need + ", or unset " + name);
       break;
     }
   }

@@ -96,7 +96,7 @@ std::vector<ValueVerdict> JudgeSignal(const Knob& knob, const NumberReading& rea
 std::vector<ValueVerdict> JudgeThreads(const Knob& knob, int64_t value,
                                        const CheckedFor& checked_for) {
   if (knob.name != "NCCL_NTHREADS" && knob.name != "NCCL_LL128_NTHREADS") return {};
-  const bool rccl = checked_for.library == Library::kRccl;
+  const bool rccl = checked_for.library == Library::kRccl && !checked_for.either;
   // Zero and negative values mean the default.
   if (value <= 0 || value % (rccl ? 64 : 32) == 0) return {};
   const bool radeon = value % 32 == 0;
@@ -116,7 +116,8 @@ std::vector<ValueVerdict> JudgeChannels(const Knob& knob, int64_t value,
                                         "NCCL_MIN_NRINGS",    "NCCL_MAX_NRINGS"};
   if (std::find(std::begin(kBounds), std::end(kBounds), knob.name) == std::end(kBounds)) return {};
   const bool old = checked_for.version != 0 && checked_for.version < kDoubled;
-  const int most = checked_for.library == Library::kRccl ? 128 : old ? 32 : 64;
+  const bool rccl = checked_for.library == Library::kRccl || checked_for.either;
+  const int most = rccl ? 128 : old ? 32 : 64;
   if (value <= most) return {};
   return {Bad(Severity::kWarning,
               Format("{}={} is out of its range: {} has at most {} channels, and takes {}",
@@ -237,6 +238,7 @@ std::vector<std::string> WordsOf(const Knob& knob, const CheckedFor& checked_for
 std::vector<ValueVerdict> JudgeWord(const Knob& knob, const std::string& value,
                                     const CheckedFor& checked_for) {
   const bool digit = !value.empty() && value[0] >= '0' && value[0] <= '9';
+  if (IsLevel(knob) && digit && checked_for.file) return {};  // it works
   if (IsLevel(knob) && digit) return JudgeLevelDigit(knob, value);
   const std::string trimmed(Trim(value));
   const std::vector<std::string> words = WordsOf(knob, checked_for);
@@ -319,11 +321,6 @@ NumberReading ReadNumber(const std::string& text) {
 
 std::vector<ValueVerdict> JudgeValue(const Knob& knob, const std::string& value,
                                      const CheckedFor& checked_for) {
-  // The value contains a script's own variables: it is known only at run time.
-  if (value.find('$') != std::string::npos && knob.type != KnobType::kText) {
-    return {{"env.bad-value", Severity::kNote,
-             knob.name + " gets its value from the shell, and is not judged", ""}};
-  }
   if (value.empty()) {
     if (knob.name == "NCCL_ALGO" || knob.name == "NCCL_PROTO") {
       return JudgeEmptySelection(knob, checked_for);

@@ -3,6 +3,8 @@
 #include "fuzz.h"
 #include "knobs/catalogue.h"
 #include "knobs/check.h"
+#include "knobs/files/collector.h"
+#include "knobs/files/read_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace diapason;         // NOLINT
@@ -13,13 +15,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const MapEnvironment nothing({});
   const CheckedFor newest = {Library::kNccl, Catalogue::NewestKnown(Library::kNccl), nullptr};
   const CheckedFor unknown = {Library::kRccl, 0, nullptr};
-  const std::vector<Assignment> script = FromText(text, "script", &findings);
+  std::vector<Assignment> script;
+  for (const char* name :
+       {"", "a.sh", "Dockerfile", "a.yaml", "a.json", "a.py", "a.env", "a.toml"}) {
+    FileReading read = ReadVariables(text, name, newest);
+    for (const Finding& finding : read.findings) {
+      fuzz::Promise(!finding.evidence.empty(), "a finding about a file has a line");
+    }
+    for (const Assignment& one : read.assignments) {
+      fuzz::Promise(read.form == FileForm::kConfig || CountsInFiles(one.name),
+                    "other programs' variables are not taken");
+    }
+    script.insert(script.end(), read.assignments.begin(), read.assignments.end());
+  }
   const std::vector<Assignment> file =
       FromConfigText(text, "nccl.conf", newest, nothing, &findings);
-  for (const std::vector<Assignment>* set : {&script, &file}) {
-    for (const Assignment& one : *set) {
-      fuzz::Promise(IsCollectiveVariable(one.name), "nobody else's variables are taken");
-    }
+  for (const std::vector<Assignment>& one_set : {script, file}) {
+    const std::vector<Assignment>* set = &one_set;
     for (const CheckedFor& checked_for : {newest, unknown}) {
       size_t fine = 0;
       Severity last = Severity::kError;

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/environment.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/env/env_check_input.h"
 #include "cli/commands/env/knobs_options.h"
 #include "cli/framework/command.h"
 #include "cli/framework/command_line.h"
@@ -20,6 +20,7 @@
 #include "host/job_library.h"
 #include "host/process.h"
 #include "knobs/check.h"
+#include "knobs/files/read_file.h"
 
 namespace diapason::cli {
 namespace {
@@ -27,8 +28,6 @@ namespace {
 using host::LibraryFile;
 using knobs::Assignment;
 using knobs::CheckedFor;
-
-constexpr size_t kLargestFile = 4 << 20;
 
 struct EnvCheckOptions {
   std::string file;
@@ -120,20 +119,10 @@ Result<Assumed> Assume(const EnvCheckOptions& options, const RootFs& tree,
     assumed.why = "from --library-version";
     return assumed;
   }
+  if (!options.file.empty()) return assumed;  // the file says more than this host
   if (options.pid != 0 && FromProcess(tree, options.pid, &assumed)) return assumed;
   FromMachine(tree, environment, !options.library.empty(), &assumed);
   return assumed;
-}
-
-Result<std::string> ReadStandardInput() {
-  std::string text;
-  char buffer[65536];
-  size_t count = 0;
-  while ((count = std::fread(buffer, 1, sizeof(buffer), stdin)) > 0) {
-    text.append(buffer, count);
-    if (text.size() > kLargestFile) return Invalid("standard input is too large to be variables");
-  }
-  return text;
 }
 
 // The variables to check, and their source.
@@ -141,36 +130,26 @@ struct GatheredVariables {
   std::vector<Assignment> assignments;
   std::vector<Finding> findings;
   std::string from;
+  std::string form;  // "a shell script"; "" for environments
 };
 
-// Whether the text has no byte of binary files: tabs, line ends and colour escapes are accepted,
-// and so are the zero bytes of /proc/PID/environ after each variable.
-bool LooksLikeText(std::string_view text) {
-  const size_t zero = text.find('\0');
-  if (zero != std::string_view::npos && text.substr(0, zero).find('=') == std::string_view::npos) {
-    return false;
-  }
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 32 || c == '\0' || c == '\t' || c == '\n' || c == '\r' || c == '\033';
-  });
-}
-
-Result<GatheredVariables> FromFile(const EnvCheckOptions& options, const CheckedFor& checked_for) {
+// The variables of a file. The library is the file's, not that of this host: it is what options
+// say, or a guess by what the file names.
+Result<GatheredVariables> FromFile(const EnvCheckOptions& options, Assumed* assumed) {
   GatheredVariables gathered;
-  const bool standard = options.file == "-";
-  ASSIGN_OR_RETURN(const std::string text,
-                   standard ? ReadStandardInput() : ReadFile(options.file, kLargestFile));
-  gathered.from = standard ? "standard input" : options.file;
-  if (!LooksLikeText(text)) {
-    return Invalid("'" + gathered.from +
-                   "' is not a text file: neither a script nor a list of variables");
-  }
-  if (options.file.ends_with("nccl.conf") || options.file.ends_with("rccl.conf")) {
-    gathered.assignments = knobs::FromConfigText(text, gathered.from, checked_for,
-                                                 MapEnvironment({}), &gathered.findings);
-  } else {
-    gathered.assignments = knobs::FromText(text, gathered.from, &gathered.findings);
+  ASSIGN_OR_RETURN(const std::string text, ReadTextToCheck(options.file));
+  gathered.from = options.file == "-" ? "standard input" : options.file;
+  knobs::FileReading read = knobs::ReadVariables(text, gathered.from, assumed->checked_for);
+  gathered.form = knobs::FormText(read.form);
+  gathered.assignments = std::move(read.assignments);
+  gathered.findings = std::move(read.findings);
+  CheckedFor& checked_for = assumed->checked_for;
+  checked_for.file = true;
+  if (options.library.empty() && options.library_file.empty()) {
+    checked_for.library = read.library;
+    checked_for.either = read.either;
+    checked_for.guessed = true;
+    assumed->why = read.why + (assumed->why.empty() ? "" : "; the version " + assumed->why);
   }
   return gathered;
 }
@@ -188,7 +167,9 @@ GatheredVariables FromSurroundings(const RootFs& tree, const Environment& enviro
 }
 
 std::string LibraryText(const Assumed& assumed) {
-  const std::string title(LibraryTitle(assumed.checked_for.library));
+  const std::string title = assumed.checked_for.either
+                                ? "NCCL or RCCL"
+                                : std::string(LibraryTitle(assumed.checked_for.library));
   if (assumed.checked_for.version == 0) return title + ", version not known";
   std::string text = title + " " + LibraryVersionText(assumed.checked_for.version);
   const int newest = knobs::Catalogue::NewestKnown(assumed.checked_for.library);
@@ -214,6 +195,7 @@ void PrintJson(const Assumed& assumed, const GatheredVariables& gathered) {
                                {"version", LibraryVersionText(assumed.checked_for.version)},
                                {"assumed_because", assumed.why},
                                {"from", gathered.from},
+                               {"form", gathered.form},
                                {"variables", VariableCount(gathered)},
                                {"summary", FindingsSummary(gathered.findings)}};
   whole["findings"] = nlohmann::ordered_json::parse(FindingsJson(gathered.findings));
@@ -230,17 +212,17 @@ Result<int> Check(const EnvCheckOptions& options) {
     environment = &of_process;
   }
   ASSIGN_OR_RETURN(Assumed assumed, Assume(options, machine, *environment));
-  CheckedFor checked_for = assumed.checked_for;
   GatheredVariables gathered;
   if (!options.file.empty()) {
-    ASSIGN_OR_RETURN(gathered, FromFile(options, checked_for));
+    ASSIGN_OR_RETURN(gathered, FromFile(options, &assumed));
   } else {
     // Paths in a file may belong to another machine; check them only for this environment.
-    checked_for.tree = &machine;
+    assumed.checked_for.tree = &machine;
     const std::string source =
         options.pid == 0 ? "environment" : Format("environment of process {}", options.pid);
-    gathered = FromSurroundings(machine, *environment, checked_for, source);
+    gathered = FromSurroundings(machine, *environment, assumed.checked_for, source);
   }
+  const CheckedFor& checked_for = assumed.checked_for;
   const std::vector<Finding> checked =
       knobs::CheckAssignments(gathered.assignments, checked_for, knobs::Catalogue::BuiltIn());
   gathered.findings.insert(gathered.findings.end(), checked.begin(), checked.end());
@@ -255,8 +237,9 @@ Result<int> Check(const EnvCheckOptions& options) {
     PrintJson(assumed, gathered);
     return ExitStatusOf(gathered.findings);
   }
-  PrintOut("{} ({})\n{} from {}\n\n", LibraryText(assumed), assumed.why,
-           Count(VariableCount(gathered), "variable"), gathered.from);
+  PrintOut("{} ({})\n{} from {}{}\n\n", LibraryText(assumed), assumed.why,
+           Count(VariableCount(gathered), "variable"), gathered.from,
+           gathered.form.empty() ? "" : ", " + gathered.form);
   const std::string text = FindingsText(gathered.findings, options.all);
   PrintOut("{}{}{}\n", text, text.empty() ? "" : "\n", FindingsSummary(gathered.findings));
   return ExitStatusOf(gathered.findings);
@@ -270,8 +253,10 @@ void AddEnvCheck(CommandLine* env, CommandAction* run) {
       "check", "Find problems with environment variables: of this shell, a file or a process");
   Option* file =
       command
-          ->AddOption("--file", options->file,
-                      "Script, nccl.conf or output of env to check; - for standard input")
+          ->AddOption(
+              "--file", options->file,
+              "Script, Dockerfile, YAML, JSON, Python, nccl.conf or output of env to check; "
+              "- for standard input")
           ->TypeName("FILE");
   command->AddOption("--pid", options->pid, "Process whose initial environment to check")
       ->TypeName("PID")

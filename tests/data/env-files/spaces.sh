@@ -1,0 +1,5 @@
+#!/bin/bash
+export NCCL_DEBUG = INFO
+NCCL_IB_DISABLE = 1
+export NCCL_SOCKET_IFNAME= ETH0
+export NCCL_DEBUG

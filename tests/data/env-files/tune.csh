@@ -1,0 +1,4 @@
+#!/bin/csh
+setenv NCCL_DEBUG INFO
+setenv NCCL_IB_DISABLE no
+./run

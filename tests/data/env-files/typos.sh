@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+export NCCL_DEBGU=INFO
+export NCCL_SOKCET_IFNAME=eth0
+export TORCH_DISTRIBUTED_DEBG=DETAIL
+export UCX_NET_DEVICE=mlx5_0:1
+export FI_PROVIDERS=efa
+export CCL_P2P_DISABLE=1
+export NCCL_IB_DISABLE=yes
+python train.py

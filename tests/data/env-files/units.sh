@@ -1,0 +1,6 @@
+export NCCL_BUFFSIZE=8M
+export NCCL_IB_TIMEOUT=50
+export NCCL_P2P_LEVEL=nvl
+export NCCL_P2P_NET_CHUNKSIZE=512K
+export NCCL_NET_GDR_LEVEL=4
+python run.py
