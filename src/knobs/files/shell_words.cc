@@ -21,7 +21,8 @@ std::optional<std::string> LiteralDefault(const std::string& text) {
       value.back() == value.front()) {
     value = value.substr(1, value.size() - 2);
   }
-  if (value.find_first_of("$`{}") != std::string::npos) return std::nullopt;
+  // "${X:-}" hands on what there is.
+  if (value.empty() || value.find_first_of("$`{}") != std::string::npos) return std::nullopt;
   return value;
 }
 
@@ -125,7 +126,10 @@ std::optional<NameAndValue> NamedValue(const ShellWord& word) {
 void SetFrom(const ShellWord& word, const std::string& scope, int depth, Collector* out) {
   const std::optional<NameAndValue> pair = NamedValue(word);
   if (!pair) return;
-  if (CountsInFiles(pair->name)) {
+  // NCCL_OPTS="-x NCCL_DEBUG=INFO" is a script's own variable with arguments in it.
+  const bool arguments = Catalogue::BuiltIn().Find(pair->name) == nullptr && word.quoted &&
+                         LooksLikeCommand(pair->value);
+  if (CountsInFiles(pair->name) && !arguments) {
     return out->Set(pair->name, pair->value, pair->known, word.line, scope);
   }
   if (word.quoted && depth + 1 < kDeepest && LooksLikeCommand(pair->value)) {
