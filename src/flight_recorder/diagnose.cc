@@ -39,6 +39,12 @@ class Report {
       if (!mismatch.open && ++mismatches <= kMostMismatches) AddMismatch(mismatch);
     }
     AddRemarks();
+    // The job went on while the dumps were written: a rank that is late was not stuck then.
+    for (Finding& finding : findings_) {
+      if (!causes_.older.empty() && finding.id != "flight.mismatch") {
+        finding.severity = std::min(finding.severity, Severity::kWarning);
+      }
+    }
     return std::move(findings_);
   }
 
@@ -186,7 +192,8 @@ class Report {
     const bool one = causes_.stuck.size() == 1;
     Finding finding;
     finding.id = "flight.gpu-stuck";
-    finding.severity = Severity::kError;
+    // If no rank waits, its dump may just have been written before the operations were complete.
+    finding.severity = graph_.nodes().empty() ? Severity::kWarning : Severity::kError;
     finding.title = Format(
         "{} did not complete collectives that other members of the group completed: {} suspected",
         RankWordsUpper(say_.Ranks(causes_.stuck)),

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -67,7 +66,6 @@ class Job {
   int culprit() const { return culprit_; }
   int group() const { return faulty_group_; }
   size_t GroupSize() const { return groups_[static_cast<size_t>(faulty_group_)].ranks.size(); }
-  const std::vector<SimulatedGroup>& groups() const { return groups_; }
   bool HasDump(int rank) const { return fault_ != Fault::kStoppedWithoutDump || rank != culprit_; }
 
   // The dump of a rank. `keep` entries at most, the newest; only those not completed if `open`.
@@ -78,21 +76,20 @@ class Job {
     std::vector<std::string> entries;
     std::map<int, std::pair<int64_t, int64_t>> status;  // enqueued, completed
     for (size_t group = 0; group < groups_.size(); ++group) {
-      const std::vector<int>& members = groups_[group].ranks;
-      if (std::find(members.begin(), members.end(), rank) != members.end()) {
-        status[static_cast<int>(group)] = {-1, -1};
-      }
+      if (IsMember(rank, group)) status[static_cast<int>(group)] = {-1, -1};
     }
-    const size_t end = fault_ == Fault::kEarlierDump && rank == culprit_ ? early_ : posted_[r];
+    const bool early = fault_ == Fault::kEarlierDump && rank == culprit_;
+    const size_t end = early ? early_ : posted_[r];
+    const size_t finished = early ? early_done_ : seen_done_[r];
     for (size_t i = 0; i < end; ++i) {
       const Call& call = calls_[r][i];
       const int64_t own = call.p2p() ? ++sends[call.group] : ++sequence[call.group];
-      const bool done = i < std::min(seen_done_[r], end);
+      const bool done = i < finished;
       auto& [enqueued, completed] = status[call.group];
       enqueued = own;
       if (done) completed = own;
       if (open && done) continue;
-      const bool head = i == seen_done_[r];
+      const bool head = i == finished;
       entries.push_back(EntryText(rank, call, i, sequence[call.group], sends[call.group],
                                   done              ? "completed"
                                   : timing_ && head ? "started"
@@ -116,8 +113,14 @@ class Job {
   }
 
  private:
+  static constexpr size_t kEarlier = 5;  // calls between two dumps
+
   int Random(int below) { return static_cast<int>(random_() % static_cast<uint32_t>(below)); }
 
+  bool IsMember(int rank, size_t group) const {
+    const std::vector<int>& members = groups_[group].ranks;
+    return std::find(members.begin(), members.end(), rank) != members.end();
+  }
   int RankAt(int stage, int data, int tensor) const { return (stage * dp_ + data) * tp_ + tensor; }
   int Stage(int rank) const { return rank / (tp_ * dp_); }
 
@@ -153,21 +156,14 @@ class Job {
 
   int GroupOf(int rank, const std::string& description) const {
     for (size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<int>& members = groups_[i].ranks;
-      if (groups_[i].description == description &&
-          std::find(members.begin(), members.end(), rank) != members.end()) {
-        return static_cast<int>(i);
-      }
+      if (groups_[i].description == description && IsMember(rank, i)) return static_cast<int>(i);
     }
     return 0;
   }
   // The number of a group on this rank: it counts its own groups.
   int Number(int rank, int group) const {
     int number = 0;
-    for (int i = 0; i < group; ++i) {
-      const std::vector<int>& members = groups_[static_cast<size_t>(i)].ranks;
-      if (std::find(members.begin(), members.end(), rank) != members.end()) ++number;
-    }
+    for (int i = 0; i < group; ++i) number += IsMember(rank, static_cast<size_t>(i)) ? 1 : 0;
     return number;
   }
 
@@ -306,7 +302,6 @@ class Job {
           moved = true;
         }
       }
-      const std::vector<size_t> before = done_;
       std::vector<char> step(ranks(), 0);
       for (size_t r = 0; r < ranks(); ++r) {
         const int rank = static_cast<int>(r);
@@ -322,8 +317,13 @@ class Job {
             fault_ == Fault::kGpu && static_cast<int>(r) == culprit_ && done_[r] + 2 > at_;
         if (!frozen) seen_done_[r] = done_[r];
       }
-      if (done_[static_cast<size_t>(culprit_)] <= at_) {
-        early_ = posted_[static_cast<size_t>(culprit_)];
+      const auto culprit = static_cast<size_t>(culprit_);
+      if (done_[culprit] <= at_) {
+        early_ = posted_[culprit];
+        early_done_ = done_[culprit];
+      } else if (fault_ == Fault::kEarlierDump && done_[culprit] >= early_ + kEarlier) {
+        // The other dumps are written now.
+        return;
       }
     }
   }
@@ -385,6 +385,7 @@ class Job {
   int faulty_group_ = 0;
   size_t at_ = 0;     // the call of the culprit that is wrong
   size_t early_ = 0;  // calls that it had made when its dump was written
+  size_t early_done_ = 0;
   std::vector<SimulatedGroup> groups_;
   std::vector<std::vector<Call>> calls_;
   std::vector<size_t> posted_;
