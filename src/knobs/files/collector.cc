@@ -161,7 +161,8 @@ bool Collector::Holds(const std::string& name, const std::string& scope, std::st
 void Collector::Complain(const std::string& id, Severity severity, size_t line,
                          const std::string& title, const std::string& action) {
   if (findings_.size() >= kMostComplaints) return;
-  findings_.push_back({id, severity, title, {Place(line)}, action});
+  // Texts quote what the file has.
+  findings_.push_back({id, severity, MaskSecretsIn(title), {Place(line)}, MaskSecretsIn(action)});
 }
 
 std::vector<Assignment> Collector::TakeAssignments() {
