@@ -104,11 +104,8 @@ bool Collector::Environment(std::string_view line, std::string_view message, uin
   Cursor cursor(message.substr(length));
   if (!cursor.Skip(" set by environment to ")) return false;
   std::string_view value = Trim(cursor.rest());
-  // Numbers end in a full stop, words do not.
-  if (value.size() > 1 && value.back() == '.' && value[value.size() - 2] >= '0' &&
-      value[value.size() - 2] <= '9') {
-    value.remove_suffix(1);
-  }
+  // The sentence about a number ends in a full stop, in some versions that about a word too.
+  if (value.size() > 1 && value.ends_with('.') && !value.ends_with("..")) value.remove_suffix(1);
   const std::string name(message.substr(0, length));
   const std::string shown = MaskSecrets(name, value);
   const auto found = variables_.find(name);

@@ -198,6 +198,12 @@ TEST(Diagnosis, VariablesThatDiffer) {
   EXPECT_EQ(Shows(one, "env.not-everywhere").severity, Severity::kNote);
 }
 
+TEST(Diagnosis, TheFullStopOfASentenceIsNoPartOfAValue) {
+  const std::vector<Finding> findings =
+      Diagnose(Read(Info(0, "NCCL_DEBUG set by environment to INFO.")));
+  EXPECT_EQ(Find(findings, "env.bad-value"), nullptr);
+}
+
 TEST(Diagnosis, NvlinkThatIsNotUsed) {
   const std::string start = Init(0, 2, true, "n") + Init(1, 2, true, "n") + Init(0, 2, false, "n") +
                             Init(1, 2, false, "n");

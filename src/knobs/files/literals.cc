@@ -264,6 +264,20 @@ class LiteralReader {
     scopes_.pop_back();
   }
 
+  // "A=1 B=2", "A=1 ./train", "A=1 python x": a sentence such as "A=1 was tried" is none.
+  static bool IsCommandLine(std::string_view text) {
+    static constexpr std::string_view kPrograms[] = {
+        "python",    "python3", "torchrun", "mpirun", "mpiexec", "srun",    "sbatch",  "bash",
+        "sh",        "env",     "exec",     "nohup",  "time",    "timeout", "numactl", "accelerate",
+        "deepspeed", "ray",     "docker",   "podman", "nsys",    "uv",      "vllm",    "diapason"};
+    for (const std::string_view word : Split(text, ' ')) {
+      if (word.empty() || word.find('=') != std::string_view::npos) continue;
+      return word.find_first_of("/$_;&|\\") != std::string_view::npos ||
+             std::find(std::begin(kPrograms), std::end(kPrograms), word) != std::end(kPrograms);
+    }
+    return true;
+  }
+
   // "NCCL_DEBUG=INFO" as an argument, or a script in a string.
   void Text(const Token& token) {
     if (!HasAssignment(token.text) || at_.depth + 1 >= kDeepest) return;
@@ -276,10 +290,11 @@ class LiteralReader {
       return out_.Set(name, value, !braces && !IsTemplate(value), token.line, Scope());
     }
     const std::string_view trimmed = Trim(token.text);
+    const bool first = CountsInFiles(trimmed.substr(0, trimmed.find('=')));
     const bool script = trimmed.starts_with("#!") || trimmed.find("export ") != std::string::npos ||
                         trimmed.find(" -x ") != std::string::npos ||
                         trimmed.find(" -e ") != std::string::npos || one_word ||
-                        CountsInFiles(trimmed.substr(0, trimmed.find('=')));
+                        (first && IsCommandLine(trimmed));
     if (!script) return;
     const std::string text = token.formatted ? Filled(token.text) : token.text;
     ReadShell(text, {token.line, out_.NewScope(Scope(), true), at_.depth + 1}, &out_);

@@ -25,6 +25,14 @@ std::string Read(const std::string& text, const std::string& name = "f",
 
 std::string Shell(const std::string& text) { return Read(text, "f.sh"); }
 
+TEST(ReadLiterals, SentencesAreNoCommands) {
+  EXPECT_EQ(Read("{\"comment\": \"NCCL_IB_DISABLE=true was tried\"}", "f.json"), "");
+  EXPECT_EQ(Read("print(\"NCCL_BUFFSIZE=4M is wrong\")\n", "f.py"), "");
+  EXPECT_EQ(Shell("python - <<'PY'\nprint(\"NCCL_BUFFSIZE=4M is wrong\")\nPY\n"), "");
+  EXPECT_EQ(Read("os.system(\"NCCL_DEBUG=INFO python train.py\")\n", "f.py"), "NCCL_DEBUG=INFO@1");
+  EXPECT_EQ(Read("os.system(\"NCCL_DEBUG=INFO ./train\")\n", "f.py"), "NCCL_DEBUG=INFO@1");
+}
+
 TEST(ReadShell, AssignmentsAndExports) {
   EXPECT_EQ(Shell("# NCCL_DEBUG=INFO\n\n  export NCCL_DEBUG=INFO   # why\n"), "NCCL_DEBUG=INFO@3");
   EXPECT_EQ(Shell("export NCCL_ALGO=\"ring;allreduce:tree\" NCCL_PROTO='LL'"),

@@ -266,8 +266,12 @@ class ShellReader {
 
   void Documents(const ShellCommand& command) {
     if (at_.depth + 1 >= kDeepest) return;
-    const std::string name = command.targets.empty() ? "" : command.targets[0];
+    std::string name = command.targets.empty() ? "" : command.targets[0];
     if (IsForPeople(command, name)) return;
+    // python - <<PY
+    if (name.empty() && !command.words.empty() && command.words[0].text.starts_with("python")) {
+      name = "program.py";
+    }
     for (const HereDocument& one : command.documents) {
       const std::string own = out_.NewScope(scope_, /*command=*/true);
       ReadAny(one.text, name, {one.line, own, at_.depth + 1}, &out_);
