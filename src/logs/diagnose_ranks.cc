@@ -61,6 +61,23 @@ void SharedGpus(const LogFacts& facts, const LoggedComm& communicator,
   }
 }
 
+// The line that says that all ranks of a host write into one file; null if they do not.
+const SourceLine* SharedLogFile(const LogFacts& facts) {
+  const bool several = std::any_of(facts.communicators.begin(), facts.communicators.end(),
+                                   [](const LoggedComm& one) { return one.ranks > 1; });
+  if (!several) return nullptr;
+  for (const Variable& variable : facts.variables) {
+    if (variable.name != "NCCL_DEBUG_FILE") continue;
+    for (size_t i = 0; i < variable.places.size(); ++i) {
+      const std::string& value = variable.values[static_cast<uint32_t>(i)];
+      if (value.find("%p") == std::string::npos && !value.starts_with("std")) {
+        return &variable.places[i];
+      }
+    }
+  }
+  return nullptr;
+}
+
 void Incomplete(const LogFacts& facts, const LoggedComm& communicator,
                 std::vector<Finding>* findings) {
   std::vector<int64_t> stuck;
@@ -141,6 +158,16 @@ void SlowInit(const LogFacts& facts, const LoggedComm& communicator,
 
 void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings) {
   size_t said = 0;
+  const SourceLine* shared = SharedLogFile(facts);
+  if (shared != nullptr) {
+    findings->push_back(
+        {"log.shared-file",
+         Severity::kWarning,
+         "All ranks of a host write into one NCCL_DEBUG_FILE, over each other: lines and whole "
+         "ranks are missing here, and nothing follows from that",
+         {facts.Where(*shared)},
+         "give every rank a file of its own: NCCL_DEBUG_FILE=/path/nccl.%h.%p"});
+  }
   for (const LoggedComm& communicator : facts.communicators) {
     if (communicator.members.empty()) continue;
     const size_t before = findings->size();
@@ -155,7 +182,7 @@ void DiagnoseRanks(const LogFacts& facts, std::vector<Finding>* findings) {
     }
     Duplicates(facts, communicator, findings);
     SharedGpus(facts, communicator, findings);
-    Incomplete(facts, communicator, findings);
+    if (shared == nullptr) Incomplete(facts, communicator, findings);
     SlowInit(facts, communicator, findings);
     said += findings->size() - before;
     if (said > 24) break;  // a thousand small communicators of one job give the same finding
@@ -176,8 +203,9 @@ void DiagnoseOperations(const LogFacts& facts, std::vector<Finding>* findings) {
          {facts.Where(difference.places[0]), facts.Where(difference.places[1])},
          "all ranks must call the same collectives with the same counts, in the same order"});
   }
+  const bool lost = SharedLogFile(facts) != nullptr;  // the last calls of ranks, perhaps
   for (const LoggedComm& communicator : facts.communicators) {
-    if (communicator.point_to_point || communicator.members.size() < 2) continue;
+    if (lost || communicator.point_to_point || communicator.members.size() < 2) continue;
     const CommRank* behind = nullptr;
     const CommRank* ahead = nullptr;
     std::vector<int64_t> late;

@@ -198,6 +198,20 @@ TEST(Diagnosis, VariablesThatDiffer) {
   EXPECT_EQ(Shows(one, "env.not-everywhere").severity, Severity::kNote);
 }
 
+// Ranks that open one file write over each other.
+TEST(Diagnosis, AbsentRanksMeanNothingInASharedLogFile) {
+  const std::string begun = Init(0, 4, true, "n") + Init(2, 4, true, "n") + Init(2, 4, false, "n");
+  Shows(begun, "hang.init");
+  const std::string shared =
+      Info(0, "NCCL_DEBUG_FILE set by environment to /tmp/nccl.%h.log", "n") + begun;
+  EXPECT_EQ(Shows(shared, "log.shared-file").severity, Severity::kWarning);
+  EXPECT_EQ(Find(Diagnose(Read(shared)), "hang.init"), nullptr);
+  const std::string own =
+      Info(0, "NCCL_DEBUG_FILE set by environment to /tmp/nccl.%h.%p", "n") + begun;
+  EXPECT_EQ(Find(Diagnose(Read(own)), "log.shared-file"), nullptr);
+  Shows(own, "hang.init");
+}
+
 TEST(Diagnosis, TheFullStopOfASentenceIsNoPartOfAValue) {
   const std::vector<Finding> findings =
       Diagnose(Read(Info(0, "NCCL_DEBUG set by environment to INFO.")));

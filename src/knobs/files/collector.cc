@@ -8,7 +8,7 @@
 namespace diapason::knobs {
 namespace {
 
-// Nobody writes more by hand; such a file is something else.
+// More than a person writes; such a file is something else.
 constexpr size_t kMostAssignments = 10000;
 constexpr size_t kMostComplaints = 20;
 constexpr size_t kLongestValue = 65536;
