@@ -92,7 +92,7 @@ class LibraryTest(unittest.TestCase):
         self.assertEqual(whole["library_version"], "2.28.3")
 
     def test_a_named_file_must_be_one(self):
-        for file, part in ((self.root / "none.so", "none.so"), (TOOL, "ncclGetVersion")):
+        for file, part in ((self.root / "none.so", "none.so"), (Path(sys.executable).resolve(), "ncclGetVersion")):
             done = self.run_tool("bench", "-g", "1", "--backend", "nccl", "--library-file", file, expect=None)
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("--library-file", done.stderr)
