@@ -30,7 +30,9 @@ class Finder {
  private:
   void Explain(const std::vector<uint32_t>& ranks) {
     const std::vector<char> reached = graph_.Reach(ranks);
-    for (size_t i = 0; i < reached.size(); ++i) explained_[i] |= reached[i];
+    for (size_t i = 0; i < reached.size(); ++i) {
+      if (reached[i] != 0) explained_[i] = 1;
+    }
   }
   bool AnyExplained(const std::vector<uint32_t>& ranks) const {
     return std::any_of(ranks.begin(), ranks.end(),

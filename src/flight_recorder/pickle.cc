@@ -199,7 +199,6 @@ class Unpickler {
   Status Containers(uint8_t opcode) {
     switch (opcode) {
       case ')':
-        return PushList({});
       case ']':
         return PushList({});
       case '}':

@@ -41,7 +41,7 @@ void TakeJournal(const journal::JournalContents& contents, const policy::Policy&
     question.collective = static_cast<Collective>(record.collective);
     question.bytes = record.bytes;
     question.pipe_ops = std::max(record.pipe_ops, 1);
-    question.reg_buff = record.reg_buff;
+    question.reg_buff = record.reg_buff < 0 ? policy::kAny : (record.reg_buff > 0 ? 1 : 0);
     const policy::DecisionTable::Entry* entry = tables.at(record.communicator).Find(question);
     StatusCall& call = (*calls)[{record.collective, record.bytes, communicator->shape.nodes,
                                  communicator->shape.ranks}];

@@ -169,10 +169,17 @@ void CallTimes::LogSlow(const RunSeen& run, double seconds, double usual_s,
   }
 }
 
+namespace {
+
+// A byte as it was packed: -1 is none.
+int Signed(uint64_t byte) { return byte > 127 ? -1 : static_cast<int>(byte); }
+
+}  // namespace
+
 std::string CallTimes::ConfigOf(int collective, uint64_t packed) const {
   Config config;
-  config.algorithm = static_cast<int8_t>(packed >> 40 & 0xff);
-  config.protocol = static_cast<int8_t>(packed >> 32 & 0xff);
+  config.algorithm = Signed(packed >> 40 & 0xff);
+  config.protocol = Signed(packed >> 32 & 0xff);
   config.channels = static_cast<int>(packed & 0xffff);
   if (config.algorithm < 0 || config.protocol < 0) return "another kernel";
   return ConfigText(place_.library, static_cast<Collective>(collective), config);
