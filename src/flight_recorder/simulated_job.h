@@ -4,6 +4,7 @@
 // fault in it, and the dumps that its flight recorders would write. It knows nothing of the code
 // that analyses dumps.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
