@@ -120,6 +120,8 @@ Status RedisLink::Resolve() {
     return IoError(Format("cannot find the Redis server's host '{}': {}", address_.host,
                           ::gai_strerror(error)));
   }
+  // Also without memory for the copies.
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
   addresses_.clear();
   for (const addrinfo* at = found; at != nullptr && addresses_.size() < kMostAddresses;
        at = at->ai_next) {
@@ -129,7 +131,6 @@ Status RedisLink::Resolve() {
       addresses_.emplace_back(numeric);
     }
   }
-  ::freeaddrinfo(found);
   return {};
 }
 

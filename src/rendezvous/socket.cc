@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/file.h"
@@ -36,6 +37,8 @@ Result<std::vector<Address>> Resolve(const std::string& address, int port) {
   if (error != 0) {
     return NotFound(Format("cannot find the host '{}': {}", address, gai_strerror(error)));
   }
+  // Also without memory for the copies.
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, &freeaddrinfo);
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
@@ -44,7 +47,6 @@ Result<std::vector<Address>> Resolve(const std::string& address, int port) {
     copy.size = one->ai_addrlen;
     addresses.push_back(copy);
   }
-  freeaddrinfo(found);
   std::stable_partition(addresses.begin(), addresses.end(),
                         [](const Address& one) { return one.family() == AF_INET; });
   return addresses;
