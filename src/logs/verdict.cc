@@ -146,18 +146,18 @@ std::string Sentence(const Verdict& verdict, const Suspect& root) {
 int WeightOf(const Finding& finding) {
   if (finding.severity < Severity::kWarning) return 0;
   static constexpr std::pair<std::string_view, int> kWeights[] = {
-      {"version.mismatch", 84}, {"rank.duplicate-gpu", 80},
-      {"rank.twice", 62},       {"rank.count-differs", 62},
-      {"flight.mismatch", 61},  {"op.mismatch", 61},
-      {"env.differs", 59},      {"net.wrong-interface", 60},
-      {"plugin.missing", 56},   {"perf.wrong", 52},
-      {"rank.left", 45},        {"flight.behind", 44},
-      {"hang.flight", 43},      {"flight.missing-dump", 42},
-      {"flight.network", 41},   {"hang.timeout", 41},
-      {"flight.", 40},          {"op.behind", 39},
-      {"hang.suspect", 38},     {"hang.init", 33},
-      {"version.driver", 27},   {"hang.proxy", 25},
-      {"perf.unfinished", 24},  {"op.returned", 9},
+      {"version.mismatch", 84},    {"rank.duplicate-gpu", 80},
+      {"rank.twice", 62},          {"rank.count-differs", 62},
+      {"flight.mismatch", 61},     {"op.mismatch", 61},
+      {"env.differs", 59},         {"net.wrong-interface", 60},
+      {"plugin.missing", 56},      {"perf.wrong", 52},
+      {"rank.left", 45},           {"flight.behind", 44},
+      {"flight.missing-dump", 42}, {"flight.network", 41},
+      {"hang.timeout", 41},        {"flight.", 40},
+      {"op.behind", 39},           {"hang.suspect", 38},
+      {"hang.init", 33},           {"version.driver", 27},
+      {"hang.proxy", 25},          {"perf.unfinished", 24},
+      {"op.returned", 9},
   };
   for (const auto& [id, weight] : kWeights) {
     if (finding.id != id && !(id.ends_with('.') && finding.id.starts_with(id))) continue;

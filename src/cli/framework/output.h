@@ -14,7 +14,7 @@ void WriteOut(std::string_view text);
 // Writes to standard error.
 void WriteError(std::string_view text);
 
-// Draws the progress line anew on standard error, cut to the width of the terminal. REQUIRES:
+// Redraws the progress line on standard error, cut to the width of the terminal. REQUIRES:
 // standard error is a terminal; `text` has no control characters.
 void DrawLine(const std::string& text);
 // Erases the progress line if one is drawn.
